@@ -3,6 +3,7 @@ import { measureCalls } from './measure/calls.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
+import { measureOptim } from './measure/optim.mjs';
 import { measureScopes } from './measure/scopes.mjs';
 import { goalLoops, goalOps, goalPasts } from './sections/goals.mjs';
 
@@ -25,6 +26,7 @@ export const measurements = (plan, python, chosen) => ({
   memory: once(() => measureMemory(chosen.has('memory') ? Object.keys(plan.loops) : goalLoops, plan, python)),
   digits: once(() => measureDigits(plan, python)),
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
+  optim: once(() => measureOptim(plan, python)),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
 });
 

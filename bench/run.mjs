@@ -21,6 +21,7 @@ import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
 import { opsSection } from './sections/ops.mjs';
+import { optimSection } from './sections/optim.mjs';
 import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
 import { typesSection } from './sections/types.mjs';
@@ -35,6 +36,7 @@ const sections = {
   calls: callsSection,
   scopes: scopesSection,
   digits: digitsSection,
+  optim: optimSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -62,7 +64,7 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,load,memory,async,audit,http,reports' },
+        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,reports' },
       },
     }).values;
   } catch (error) {

@@ -77,6 +77,8 @@ const most: Readonly<Record<string, number>> = {
   'nn.utils.clipGradValue_': 2,
   'nn.utils.parametersToVector': 1,
   'nn.utils.vectorToParameters': 2,
+  'optim.swaUtils.getSwaAvgFn': 0,
+  'optim.swaUtils.getEmaAvgFn': 1,
   slice: 3,
   'inductor.aotiLoadPackage': 2,
   'jit.load': 2,

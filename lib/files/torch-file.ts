@@ -103,6 +103,7 @@ class Archive implements Allowed {
     const builtin = module === 'builtins' || module === '__builtin__';
     if (module === 'collections' && name === 'OrderedDict')
       return new Global(name, { call: (args) => orderedDict(args, this.#budget) });
+    if (module === 'collections' && name === 'Counter') return new Global(name, { call: counter });
     if (module === 'torch' && Object.hasOwn(storages, name)) return new Global(name);
     if (module === 'torch._utils') {
       if (name === '_rebuild_tensor_v2') return new Global(name, { call: (args) => this.#rebuild(args) });
@@ -189,6 +190,12 @@ function orderedDict([pairs]: readonly unknown[], budget: Budget): Dict {
     dict.entries.set(key, value);
   }
   return dict;
+}
+
+/** Counts by what was counted, as a schedule of PyTorch keeps its milestones. */
+function counter([counts = new Dict()]: readonly unknown[]): Dict {
+  if (!(counts instanceof Dict)) throw fail('the argument of Counter is not a dictionary');
+  return counts;
 }
 
 function torchSize([sizes]: readonly unknown[]): number[] {

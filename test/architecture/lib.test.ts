@@ -24,6 +24,7 @@ const ROOMS = [
   'metrics',
   'pprof',
   'print',
+  'optim',
   'utils',
   'public',
   'nn',

@@ -131,6 +131,8 @@ const functions = {
   'autograd.functional.vhp': products('vhp', [2, 2]),
   'autograd.functional.hvp': products('hvp', [2, 2]),
   // Their functions run in their own scope, like that of scope, so their tensors are freed when the call ends.
+  'optim.swaUtils.getEmaAvgFn': nothing(numbers),
+  'optim.swaUtils.getSwaAvgFn': nothing(numbers),
   'utils.checkpoint.checkpoint': [
     (fire) => {
       const w = torch.ones([2], { requiresGrad: true });
@@ -239,6 +241,19 @@ const functions = {
 
 /** Functions outside lib/torch.ts, or with callbacks that are not in a signature. */
 const others = {
+  'optim.Optimizer': [
+    (fire, t) => {
+      const p = t.detach().requiresGrad_();
+      const optimizer = new torch.optim.SGD(generator(fire, [p]), options(fire, 'lr', 0.1));
+      optimizer.step(() => {
+        read(fire, p).pow(2).sum().backward();
+      });
+      optimizer.registerStepPostHook(() => fire());
+      optimizer.step();
+      p.grad = null;
+      return p.detach();
+    },
+  ],
   'Tensor.registerHook': [
     (fire, t) => {
       const w = torch.ones([2, 2], { requiresGrad: true });

@@ -1,0 +1,79 @@
+/** What the built-in optimizers have in common: options of the release, dense gradients, steps counted in the state. */
+import { tensor } from '../elements/create';
+import { codedError } from '../errors/errors';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { optionsOf } from './checks';
+import type { Params } from './groups';
+import { Optimizer, unfit } from './optimizer';
+import { countsInTensor, defaults } from './release';
+import { owned, type ParamState } from './state-dict';
+
+export abstract class BuiltIn<O extends object> extends Optimizer<O> {
+  /** @internal The class of the library that a class of one's own may extend. */
+  readonly _kind: string;
+
+  constructor(kind: string, params: Params<O>, options: O) {
+    super(params, optionsOf(kind, options) as O);
+    this._kind = kind;
+    for (const mode of ['capturable', 'differentiable', 'fused']) {
+      if ((this.defaults as Record<string, unknown>)[mode] !== true || this._modes().includes(mode)) continue;
+      const message = `${this._name()}: expected ${mode}: false, got true, which is not implemented`;
+      throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', message);
+    }
+  }
+
+  /** @internal The modes that the formula has. */
+  _modes(): readonly string[] {
+    return [];
+  }
+
+  override _accept(fn: string, _parameter: Tensor, grad: Tensor): void {
+    if (grad.isSparse) throw unfit(fn, 'expected a dense gradient, got a sparse one');
+  }
+
+  override _otherDefaults(): Record<string, unknown> {
+    return { ...defaults[this._kind] };
+  }
+
+  override _fromOther(state: ParamState): ParamState {
+    for (const key of this._scalars()) {
+      if (typeof state[key] === 'number') state[key] = owned(scalar(state[key]));
+    }
+    return state;
+  }
+
+  /** @internal Numbers of the state that are tensors in this release. */
+  _scalars(): readonly string[] {
+    return countsInTensor(this._kind) ? ['step'] : [];
+  }
+
+  /** @internal The first `step`. */
+  _noSteps(): Tensor | number {
+    return countsInTensor(this._kind) ? scalar(0) : 0;
+  }
+}
+
+/** A number in a tensor, as states have it. */
+export const scalar = (value: number): Tensor => tensor(value) as Tensor;
+
+export const zerosLike = (parameter: Tensor): Tensor => parameter.zerosLike() as Tensor;
+
+export const numberIn = (value: Tensor): number => value.item() as number;
+
+/** Counts a step, and returns its number. */
+export function nextStep(state: ParamState): number {
+  const { step } = state;
+  if (!isTensor(step)) return ++state.step;
+  step.add_(1);
+  return numberIn(step);
+}
+
+/** Complex tensors as real ones with two numbers per element; others as they are. */
+export const real = (isComplex: boolean, value: Tensor): Tensor => (isComplex ? value.viewAsReal() : value);
+
+/** The gradient with the part that shrinks the parameter. */
+export const decayed = (grad: Tensor, parameter: Tensor, weightDecay: number): Tensor =>
+  weightDecay === 0 ? grad : (grad.add(parameter, { alpha: weightDecay }) as Tensor);
+
+export const towards = (grad: Tensor, maximize: boolean | undefined): Tensor =>
+  maximize === true ? (grad.neg() as Tensor) : grad;

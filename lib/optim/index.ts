@@ -1,0 +1,29 @@
+/** torch.optim: optimizers, schedules of the learning rate, averages of weights. Python's torch/optim. */
+export { Adam, AdamW } from './adam';
+export type { GivenGroup, Parameter, ParamGroup, Params } from './groups';
+export { LBFGS } from './lbfgs';
+export * as lrScheduler from './lr-scheduler';
+export { Adamax, NAdam, RAdam } from './moments';
+export { Optimizer, type StepHook, type StepHookHandle, type ZeroGradOptions } from './optimizer';
+export type {
+  AdadeltaOptions,
+  AdagradOptions,
+  AdamaxOptions,
+  AdamOptions,
+  ASGDOptions,
+  CommonOptions,
+  LBFGSOptions,
+  ModeOptions,
+  MomentOptions,
+  NAdamOptions,
+  RAdamOptions,
+  RMSpropOptions,
+  RpropOptions,
+  SGDOptions,
+  SparseAdamOptions,
+} from './options';
+export { ASGD, Rprop, SparseAdam } from './others';
+export { Adadelta, Adagrad, RMSprop } from './scaled';
+export { SGD } from './sgd';
+export type { OptimizerStateDict, ParamState } from './state-dict';
+export * as swaUtils from './swa-utils';

@@ -1,0 +1,124 @@
+/** torch/optim/adamax.py, nadam.py, radam.py. */
+import type { Tensor } from '../tensor/tensor';
+import { BuiltIn, decayed, nextStep, numberIn, real, scalar, towards, zerosLike } from './built-in';
+import { pow } from './c-math';
+import type { ParamGroup, Params } from './groups';
+import type { AdamaxOptions, NAdamOptions, RAdamOptions } from './options';
+import { adamaxNorm, approach, nadamNext, root, takesComplexMoments } from './release';
+import type { ParamState } from './state-dict';
+
+/** Adam with the largest gradient in place of the average of squares. */
+export class Adamax extends BuiltIn<AdamaxOptions> {
+  constructor(params: Params<AdamaxOptions>, options: AdamaxOptions = {}) {
+    super('Adamax', params, options);
+  }
+
+  protected override begin(parameter: Tensor): ParamState {
+    return { step: scalar(0), exp_avg: zerosLike(parameter), exp_inf: zerosLike(parameter) };
+  }
+
+  protected override update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: ParamState,
+    { lr, betas, eps, weightDecay, maximize }: ParamGroup<AdamaxOptions>,
+  ): void {
+    const [beta1, beta2] = betas!;
+    const step = nextStep(state);
+    const isComplex = parameter.isComplex();
+    const grad = real(isComplex, decayed(towards(gradient, maximize), parameter, weightDecay!));
+    const average = real(isComplex, state.exp_avg);
+    const norm = real(isComplex, state.exp_inf);
+    approach(average, grad, beta1);
+    adamaxNorm(norm.mul_(beta2), (grad.abs() as Tensor).add_(eps!));
+    real(isComplex, parameter).addcdiv_(average, norm, { value: -(lr! / (1 - pow(beta1, step))) });
+  }
+}
+
+/** Adam with Nesterov's momentum. */
+export class NAdam extends BuiltIn<NAdamOptions> {
+  constructor(params: Params<NAdamOptions>, options: NAdamOptions = {}) {
+    super('NAdam', params, options);
+  }
+
+  override _scalars(): readonly string[] {
+    return ['step', 'mu_product'];
+  }
+
+  protected override begin(parameter: Tensor): ParamState {
+    return { step: scalar(0), mu_product: scalar(1), exp_avg: zerosLike(parameter), exp_avg_sq: zerosLike(parameter) };
+  }
+
+  protected override update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: ParamState,
+    group: ParamGroup<NAdamOptions>,
+  ): void {
+    const { betas, weightDecay, momentumDecay } = group;
+    const [beta1, beta2] = betas!;
+    const lr = group.lr!;
+    const step = nextStep(state);
+    const isComplex = takesComplexMoments && parameter.isComplex();
+    const target = real(isComplex, parameter);
+    let grad = real(isComplex, towards(gradient, group.maximize));
+    if (group.decoupledWeightDecay) target.mul_(1 - lr * weightDecay!);
+    else grad = decayed(grad, target, weightDecay!);
+    const average = real(isComplex, state.exp_avg);
+    const squares = real(isComplex, state.exp_avg_sq);
+    const mu = beta1 * (1 - 0.5 * pow(0.96, step * momentumDecay!));
+    const muNext = beta1 * (1 - 0.5 * pow(0.96, (step + 1) * momentumDecay!));
+    const product = state.mu_product as Tensor;
+    product.mul_(mu);
+    approach(average, grad, beta1);
+    squares.mul_(beta2).addcmul_(grad, grad, { value: 1 - beta2 });
+    const denominator = ((squares.div(1 - pow(beta2, step)) as Tensor).sqrt() as Tensor).add_(group.eps!);
+    target.addcdiv_(grad, denominator, { value: (-lr * (1 - mu)) / (1 - numberIn(product)) });
+    target.addcdiv_(average, denominator, { value: (-lr * muNext) / (1 - nadamNext(product, mu, muNext)) });
+  }
+}
+
+/** Adam without the large steps of its beginning. */
+export class RAdam extends BuiltIn<RAdamOptions> {
+  constructor(params: Params<RAdamOptions>, options: RAdamOptions = {}) {
+    super('RAdam', params, options);
+  }
+
+  protected override begin(parameter: Tensor): ParamState {
+    return { step: scalar(0), exp_avg: zerosLike(parameter), exp_avg_sq: zerosLike(parameter) };
+  }
+
+  protected override update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: ParamState,
+    group: ParamGroup<RAdamOptions>,
+  ): void {
+    const { betas, weightDecay } = group;
+    const [beta1, beta2] = betas!;
+    const lr = group.lr!;
+    const step = nextStep(state);
+    const isComplex = takesComplexMoments && parameter.isComplex();
+    const target = real(isComplex, parameter);
+    let grad = real(isComplex, towards(gradient, group.maximize));
+    if (group.decoupledWeightDecay) target.mul_(1 - lr * weightDecay!);
+    else grad = decayed(grad, target, weightDecay!);
+    const average = real(isComplex, state.exp_avg);
+    const squares = real(isComplex, state.exp_avg_sq);
+    const correction1 = 1 - pow(beta1, step);
+    const correction2 = 1 - pow(beta2, step);
+    approach(average, grad, beta1);
+    squares.mul_(beta2).addcmul_(grad, grad, { value: 1 - beta2 });
+    const scaled = (average.div(correction1) as Tensor).mul(lr) as Tensor;
+    const rhoInf = 2 / (1 - beta2) - 1;
+    const rho = rhoInf - (2 * step * pow(beta2, step)) / correction2;
+    if (rho <= 5) {
+      target.add_(scaled, { alpha: -1 });
+      return;
+    }
+    const rectified = root(((rho - 4) * (rho - 2) * rhoInf) / ((rhoInf - 4) * (rhoInf - 2) * rho));
+    const deviation = (squares.sqrt() as Tensor).add_(group.eps!);
+    const adaptive = (deviation.reciprocal() as Tensor).mul(root(correction2)) as Tensor;
+    target.add_((scaled.mul(adaptive) as Tensor).mul(rectified) as Tensor, { alpha: -1 });
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * torch.optim.Optimizer: parameter groups, state, steps. State belongs to the optimizer, whichever scope is current; a step
+ * leaves no other tensor behind. Python's torch/optim/optimizer.py.
+ */
+import { inspect as inspectValue } from 'node:util';
+import { native } from '../addon/native';
+import { ownOptions } from '../addon/options';
+import { inGradMode } from '../autograd/mode';
+import { refuseRecording } from '../autograd/tuples';
+import { argumentError, codedError, refusal, type TorchError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { asUser } from '../lifetimes/user-code';
+import { refusePromise } from '../tensor/promises';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { completed, type GivenGroup, groupsOf, type ParamGroup, type Params } from './groups';
+import { camelCase, cast, type OptimizerStateDict, owned, type ParamState, packed, read } from './state-dict';
+
+const inspect = Symbol.for('nodejs.util.inspect.custom');
+
+/** Removes a hook. */
+export interface StepHookHandle {
+  /** Stops calling the function. Further calls do nothing. */
+  remove(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Gets the optimizer before or after each step. */
+export type StepHook = (optimizer: Optimizer<any>) => void;
+
+export interface ZeroGradOptions {
+  /** Drop the gradients instead of filling them with zeros. Default: true. */
+  setToNone?: boolean | undefined;
+}
+
+/** A parameter with a gradient, in a step. */
+export interface Due {
+  readonly parameter: Tensor;
+  readonly grad: Tensor;
+  readonly state: ParamState;
+}
+
+/** Schedulers count the steps, for Python's warning about their order. */
+export const stepCounts = new WeakMap<Optimizer<any>, number>();
+
+/**
+ * The base of all optimizers. A class of one's own has `begin`, which makes the state of a parameter, and `update`, which
+ * changes the parameter; see docs/optim.md.
+ */
+export abstract class Optimizer<O extends object = Record<string, any>> {
+  /** The options of groups that do not have their own. */
+  readonly defaults: Required<O>;
+  /** The groups. Their options may be changed at any time: `optimizer.paramGroups[0].lr = 0.01`. */
+  paramGroups: ParamGroup<O>[] = [];
+  /** The state of each parameter that took part in a step, under Python's names. */
+  readonly state = new Map<Tensor, ParamState>();
+  readonly #before = new Set<StepHook>();
+  readonly #after = new Set<StepHook>();
+  #isDisposed = false;
+
+  constructor(params: Params<O>, defaults: O) {
+    const fn = this._name();
+    if (typeof defaults !== 'object' || defaults === null) throw argumentError(fn, 'defaults', 'an object', defaults);
+    this.defaults = { ...defaults } as Required<O>;
+    for (const group of groupsOf<O>(fn, params)) this.#add(fn, group);
+  }
+
+  /** @internal "optim.Adam", for messages. */
+  _name(method = ''): string {
+    return `optim.${this.constructor.name}${method === '' ? '' : `.${method}`}`;
+  }
+
+  /** Adds a group, such as layers that are trained from now on. */
+  addParamGroup(group: GivenGroup<O>): void {
+    this.#add(this._name('addParamGroup'), group);
+  }
+
+  #add(fn: string, given: GivenGroup<O>): void {
+    const taken = this.paramGroups.flatMap(({ params }) => params);
+    this.paramGroups.push(completed<O>(fn, given, this.defaults as Record<string, unknown>, taken));
+  }
+
+  /**
+   * Updates all parameters that have a gradient. `closure` computes the loss and its gradients again, with gradients recorded;
+   * the step returns its result.
+   */
+  step(closure?: undefined): undefined;
+  step<T>(closure: () => T): T;
+  step<T>(closure?: () => T): T | undefined {
+    const fn = this._name('step');
+    return this._whole(fn, closure, () => {
+      const result = closure === undefined ? undefined : this._loss(fn, closure);
+      const enabled = (this.defaults as { differentiable?: unknown }).differentiable === true;
+      inGradMode(enabled, () => {
+        for (const group of this.paramGroups) ownScope(() => this.#stepGroup(fn, group));
+      });
+      return result;
+    });
+  }
+
+  /** @internal A step with its checks and hooks. */
+  _whole<T>(fn: string, closure: unknown, body: () => T): T {
+    refuseRecording(fn);
+    if (this.#isDisposed) throw codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the optimizer was disposed`);
+    if (closure !== undefined && typeof closure !== 'function')
+      throw argumentError(fn, 'closure', 'a function', closure);
+    for (const hook of this.#before) asUser(() => hook(this));
+    const result = body();
+    for (const hook of this.#after) asUser(() => hook(this));
+    const count = stepCounts.get(this);
+    if (count !== undefined) stepCounts.set(this, count + 1);
+    return result;
+  }
+
+  /** @internal Calls the closure, in the caller's scope. */
+  _loss<T>(fn: string, closure: () => T): T {
+    const result = inGradMode(true, () => asUser(closure));
+    refusePromise(fn, result);
+    return result;
+  }
+
+  #stepGroup(fn: string, group: ParamGroup<O>): void {
+    // All states are there before the first parameter changes, so that a gradient that is refused changes nothing.
+    const due: Due[] = [];
+    const fresh: Due[] = [];
+    for (const parameter of group.params) {
+      const { grad } = parameter;
+      if (grad === null) continue;
+      this._accept(fn, parameter, grad);
+      let state = this.state.get(parameter);
+      if (state === undefined) {
+        state = {};
+        for (const [key, value] of Object.entries(this.begin(parameter, group, grad))) {
+          state[key] = isTensor(value) ? owned(value) : value;
+        }
+        this.state.set(parameter, state);
+        fresh.push({ parameter, grad, state });
+      }
+      due.push({ parameter, grad, state });
+    }
+    this._updateAll(due, group);
+    // As in Python, a parameter that needs no state has no entry.
+    for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
+  }
+
+  /** @internal Calls update for each; built-in classes may do several at once. */
+  _updateAll(due: readonly Due[], group: ParamGroup<O>): void {
+    for (const { parameter, grad, state } of due) {
+      ownScope(() => {
+        this.update(parameter, grad, state, group);
+      });
+    }
+  }
+
+  /** @internal Refuses a gradient that the formula does not take. */
+  _accept(_fn: string, _parameter: Tensor, _grad: Tensor): void {}
+
+  /** The first state of a parameter, under the names that the state dict uses. The optimizer owns its tensors. */
+  protected begin(_parameter: Tensor, _group: ParamGroup<O>, _grad: Tensor): ParamState {
+    return {};
+  }
+
+  /** Changes a parameter and its state. Gradients are not recorded; other tensors that are made are released. */
+  protected update(_parameter: Tensor, _grad: Tensor, _state: ParamState, _group: ParamGroup<O>): void {
+    const fn = this._name();
+    throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${fn}: expected a class with a method update`);
+  }
+
+  /** Clears the gradients: drops them, or fills them with zeros. */
+  zeroGrad(options: ZeroGradOptions = {}): void {
+    const fn = this._name('zeroGrad');
+    const { setToNone = true } = ownOptions(fn, options, ['setToNone']);
+    if (typeof setToNone !== 'boolean') throw argumentError(fn, 'setToNone', 'a boolean', setToNone);
+    ownScope(() => {
+      for (const { params } of this.paramGroups) {
+        for (const parameter of params) {
+          if (setToNone) {
+            parameter.grad = null;
+            continue;
+          }
+          const { grad } = parameter;
+          if (grad === null) continue;
+          if (grad.gradFn === null) grad.requiresGrad = false;
+          else grad.detach_();
+          grad.zero_();
+        }
+      }
+    });
+  }
+
+  /** The state in Python's form; its tensors are those of the optimizer, not copies. For torch.save and loadStateDict. */
+  stateDict(): OptimizerStateDict {
+    return packed(this.paramGroups, this.state);
+  }
+
+  /** Takes a copy of a state of stateDict, of this library or of Python, with the options of its groups. */
+  loadStateDict(stateDict: object): void {
+    const fn = this._name('loadStateDict');
+    if (this.#isDisposed) throw codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the optimizer was disposed`);
+    const saved = read(fn, stateDict, this.paramGroups);
+    const byNumber = new Map<unknown, Tensor>();
+    for (const [i, { params }] of saved.groups.entries()) {
+      const here = this.paramGroups[i]!.params;
+      for (const [n, number] of (params as unknown[]).entries()) byNumber.set(Number(number), here[n]!);
+    }
+    const state = new Map<Tensor, ParamState>();
+    for (const [number, values] of saved.state) {
+      const parameter = byNumber.get(Number(number));
+      if (parameter === undefined) {
+        throw refusal(fn, 'stateDict.state', 'the parameters of its groups as keys', String(number));
+      }
+      if (typeof values !== 'object' || values === null || isTensor(values)) {
+        throw argumentError(fn, `stateDict.state[${number}]`, 'an object', values);
+      }
+      state.set(parameter, this._fromOther(cast(parameter, values) as ParamState));
+    }
+    this.paramGroups = saved.groups.map((group, i) => {
+      const { params: _, ...options } = group;
+      const named = Object.entries(options).map(([name, value]) => [camelCase(name), value]);
+      return { ...this._otherDefaults(), ...Object.fromEntries(named), params: this.paramGroups[i]!.params };
+    });
+    this.state.clear();
+    for (const [parameter, values] of state) this.state.set(parameter, values);
+  }
+
+  /** @internal The options that a file of an older release lacks. */
+  _otherDefaults(): Record<string, unknown> {
+    return {};
+  }
+
+  /** @internal The state of a file of another release, in the form of this one. */
+  _fromOther(state: ParamState): ParamState {
+    return state;
+  }
+
+  /** Calls `hook` before each step. */
+  registerStepPreHook(hook: StepHook): StepHookHandle {
+    return this.#register('registerStepPreHook', this.#before, hook);
+  }
+
+  /** Calls `hook` after each step. */
+  registerStepPostHook(hook: StepHook): StepHookHandle {
+    return this.#register('registerStepPostHook', this.#after, hook);
+  }
+
+  #register(method: string, hooks: Set<StepHook>, hook: StepHook): StepHookHandle {
+    if (typeof hook !== 'function') throw argumentError(this._name(method), 'hook', 'a function', hook);
+    const own: StepHook = (optimizer) => hook(optimizer);
+    hooks.add(own);
+    const remove = () => {
+      hooks.delete(own);
+    };
+    return { remove, [Symbol.dispose]: remove };
+  }
+
+  /** Releases the state now, also the tensors of state dicts that were taken; the parameters stay. */
+  dispose(): void {
+    this.#isDisposed = true;
+    for (const values of this.state.values()) release(values);
+    this.state.clear();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  toString(): string {
+    const groups = this.paramGroups.map((group, i) => {
+      const { params: _, ...options } = group as Record<string, unknown>;
+      const lines = Object.keys(options)
+        .sort()
+        .map((name) => `    ${name}: ${inspectValue(options[name])}\n`);
+      return `Parameter Group ${i}\n${lines.join('')}`;
+    });
+    return `${this.constructor.name} (\n${groups.join('\n')})`;
+  }
+
+  [inspect](): string {
+    return this.toString();
+  }
+}
+
+function release(value: unknown): void {
+  if (isTensor(value)) native.free(value._handle);
+  else if (typeof value === 'object' && value !== null) for (const element of Object.values(value)) release(element);
+}
+
+/** The error of a gradient or a mode that a formula does not have: Python's RuntimeError. */
+export const unfit = (fn: string, text: string): TorchError =>
+  Object.assign(codedError(Error, 'ERR_TORCH_RUNTIME', `${fn}: ${text}`), { op: fn });

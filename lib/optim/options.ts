@@ -1,0 +1,135 @@
+/** The options of the optimizers. Defaults are those of PyTorch of libtorch's release; they are named where they differ. */
+
+/** Options that several optimizers have. */
+export interface CommonOptions {
+  /** The learning rate. Default: 1e-3 (Adam, AdamW, RAdam, SparseAdam, SGD from libtorch 2 on), 2e-3 (Adamax, NAdam), 1e-2, or 1. */
+  lr?: number | undefined;
+  /** Accepted as in Python; the results are those of Python's loop over the parameters, its default on the CPU. */
+  foreach?: boolean | null | undefined;
+  /** Increase the objective instead of decreasing it. Default: false. NAdam and RAdam: from libtorch 2 on. */
+  maximize?: boolean | undefined;
+  /** Adds this multiple of the parameter to its gradient. Default: 0; AdamW: 0.01, where it shrinks the parameter itself. */
+  weightDecay?: number | undefined;
+}
+
+/** Modes that only some optimizers have. */
+export interface ModeOptions {
+  /** Record gradients through the step. Default: false. */
+  differentiable?: boolean | undefined;
+  /** For CUDA graphs: parameters and steps must be on a GPU. Default: false. */
+  capturable?: boolean | undefined;
+  /** Python's fused kernels; `true` is not implemented. */
+  fused?: boolean | null | undefined;
+}
+
+/** Options of the optimizers that estimate two moments of the gradient. */
+export interface MomentOptions extends CommonOptions {
+  /** How much of the averages of the gradient and of its square each step keeps. Default: [0.9, 0.999]. */
+  betas?: readonly [number, number] | undefined;
+  /** Added to the denominator. Default: 1e-8. */
+  eps?: number | undefined;
+}
+
+/** torch/optim/sgd.py. */
+export interface SGDOptions extends CommonOptions, Omit<ModeOptions, 'capturable'> {
+  /** How much of the last step's direction is kept. Default: 0. */
+  momentum?: number | undefined;
+  /** How much less of the gradient enters the momentum. Default: 0. */
+  dampening?: number | undefined;
+  /** Nesterov's momentum, which needs a momentum and no dampening. Default: false. */
+  nesterov?: boolean | undefined;
+}
+
+/** torch/optim/adam.py and adamw.py. */
+export interface AdamOptions extends MomentOptions, ModeOptions {
+  /** Use the largest average of squares so far (AMSGrad). Default: false. */
+  amsgrad?: boolean | undefined;
+  /** Shrink the parameter itself: from libtorch 2.7 on. */
+  decoupledWeightDecay?: boolean | undefined;
+}
+
+/** torch/optim/adamax.py. */
+export interface AdamaxOptions extends MomentOptions, Omit<ModeOptions, 'fused'> {}
+
+/** torch/optim/nadam.py. */
+export interface NAdamOptions extends MomentOptions, Omit<ModeOptions, 'fused'> {
+  /** How fast the momentum approaches its final value. Default: 4e-3. */
+  momentumDecay?: number | undefined;
+  /** Shrink the parameter itself: from libtorch 2 on. */
+  decoupledWeightDecay?: boolean | undefined;
+}
+
+/** torch/optim/radam.py. */
+export interface RAdamOptions extends MomentOptions, Omit<ModeOptions, 'fused'> {
+  /** Shrink the parameter itself: from libtorch 2 on. */
+  decoupledWeightDecay?: boolean | undefined;
+}
+
+/** torch/optim/adagrad.py. */
+export interface AdagradOptions extends CommonOptions, Omit<ModeOptions, 'capturable'> {
+  /** How fast the learning rate decays with the steps. Default: 0. */
+  lrDecay?: number | undefined;
+  /** The first sum of squares. Default: 0. */
+  initialAccumulatorValue?: number | undefined;
+  /** Added to the denominator. Default: 1e-10. */
+  eps?: number | undefined;
+}
+
+/** torch/optim/adadelta.py. */
+export interface AdadeltaOptions extends CommonOptions, Omit<ModeOptions, 'fused'> {
+  /** How much of the averages of squares each step keeps. Default: 0.9. */
+  rho?: number | undefined;
+  /** Added to the denominator. Default: 1e-6. */
+  eps?: number | undefined;
+}
+
+/** torch/optim/rmsprop.py. */
+export interface RMSpropOptions extends CommonOptions, Omit<ModeOptions, 'fused'> {
+  /** How much of the average of squares each step keeps. Default: 0.99. */
+  alpha?: number | undefined;
+  /** Added to the denominator. Default: 1e-8. */
+  eps?: number | undefined;
+  /** How much of the last step's direction is kept. Default: 0. */
+  momentum?: number | undefined;
+  /** Divide by an estimate of the variance. Default: false. */
+  centered?: boolean | undefined;
+}
+
+/** torch/optim/rprop.py. */
+export interface RpropOptions extends Omit<CommonOptions, 'weightDecay'>, Omit<ModeOptions, 'fused'> {
+  /** The factors that shrink and enlarge a step. Default: [0.5, 1.2]. */
+  etas?: readonly [number, number] | undefined;
+  /** The smallest and the largest step. Default: [1e-6, 50]. */
+  stepSizes?: readonly [number, number] | undefined;
+}
+
+/** torch/optim/asgd.py. */
+export interface ASGDOptions extends CommonOptions, Omit<ModeOptions, 'fused'> {
+  /** Decay of the parameters. Default: 1e-4. */
+  lambd?: number | undefined;
+  /** The power of the learning rate's decay. Default: 0.75. */
+  alpha?: number | undefined;
+  /** The step at which averaging starts. Default: 1e6. */
+  t0?: number | undefined;
+}
+
+/** torch/optim/sparse_adam.py. */
+export interface SparseAdamOptions extends Omit<MomentOptions, 'foreach' | 'weightDecay'> {}
+
+/** torch/optim/lbfgs.py. */
+export interface LBFGSOptions {
+  /** The learning rate. Default: 1. */
+  lr?: number | undefined;
+  /** The most iterations of a step. Default: 20. */
+  maxIter?: number | undefined;
+  /** The most calls of the closure in a step. Default: maxIter × 1.25. */
+  maxEval?: number | null | undefined;
+  /** A step ends when no gradient is larger. Default: 1e-7. */
+  toleranceGrad?: number | undefined;
+  /** A step ends when the loss or the parameters change less. Default: 1e-9. */
+  toleranceChange?: number | undefined;
+  /** How many directions are kept. Default: 100. */
+  historySize?: number | undefined;
+  /** The line search. Default: none. */
+  lineSearchFn?: 'strong_wolfe' | null | undefined;
+}

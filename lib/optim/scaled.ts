@@ -1,0 +1,150 @@
+/** torch/optim/adagrad.py, adadelta.py, rmsprop.py: steps scaled by squares of the gradients. */
+import { inGradMode } from '../autograd/mode';
+import { ops } from '../autograd/tuples';
+import { Complex } from '../errors/values';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
+import { BuiltIn, decayed, nextStep, real, scalar, towards, zerosLike } from './built-in';
+import type { ParamGroup, Params } from './groups';
+import { unfit } from './optimizer';
+import type { AdadeltaOptions, AdagradOptions, RMSpropOptions } from './options';
+import { approach } from './release';
+import { owned, type ParamState } from './state-dict';
+
+/** Steps that shrink with the sum of all squares so far. Takes sparse gradients. */
+export class Adagrad extends BuiltIn<AdagradOptions> {
+  constructor(params: Params<AdagradOptions>, options: AdagradOptions = {}) {
+    super('Adagrad', params, options);
+    inGradMode(false, () => {
+      for (const group of this.paramGroups) for (const parameter of group.params) this.#start(parameter, group);
+    });
+  }
+
+  #start(parameter: Tensor, group: ParamGroup<AdagradOptions>): void {
+    ownScope(() => {
+      const { step, sum } = this.begin(parameter, group) as { step: Tensor; sum: Tensor };
+      this.state.set(parameter, { step: owned(step), sum: owned(sum) });
+    });
+  }
+
+  override _accept(fn: string, parameter: Tensor, grad: Tensor): void {
+    const group = this.paramGroups.find(({ params }) => params.includes(parameter))!;
+    if (grad.isSparse && group.weightDecay !== 0) throw unfit(fn, 'expected weightDecay 0 with a sparse gradient');
+  }
+
+  protected override begin(parameter: Tensor, _group: ParamGroup<AdagradOptions>): ParamState {
+    const value = this.defaults.initialAccumulatorValue!;
+    const first = parameter.isComplex() ? new Complex(value, value) : value;
+    return { step: scalar(0), sum: parameter.fullLike(first) };
+  }
+
+  protected override update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: ParamState,
+    { lr, lrDecay, weightDecay, eps, maximize }: ParamGroup<AdagradOptions>,
+  ): void {
+    const step = nextStep(state);
+    const grad = decayed(towards(gradient, maximize), parameter, weightDecay!);
+    const rate = lr! / (1 + (step - 1) * lrDecay!);
+    if (grad.isSparse) {
+      this.#updateSparse(parameter, grad, state.sum, rate, eps!);
+      return;
+    }
+    const isComplex = parameter.isComplex();
+    const plain = real(isComplex, grad);
+    const sum = real(isComplex, state.sum);
+    sum.addcmul_(plain, plain, { value: 1 });
+    real(isComplex, parameter).addcdiv_(plain, (sum.sqrt() as Tensor).add_(eps!), { value: -rate });
+  }
+
+  #updateSparse(parameter: Tensor, gradient: Tensor, sum: Tensor, rate: number, eps: number): void {
+    const grad = gradient.coalesce();
+    const indices = grad._indices();
+    const values = grad._values();
+    if (indices.numel === 0 || values.numel === 0) return;
+    const sparse = (elements: Tensor) => ops().sparseCooTensor!(indices, elements, [...grad.shape]);
+    sum.add_(sparse(values.pow(2) as Tensor));
+    const deviation = sum.sparseMask(grad)._values().sqrt_().add_(eps);
+    parameter.add_(sparse(values.div(deviation) as Tensor), { alpha: -rate });
+  }
+}
+
+/** Steps scaled by the ratio of the last changes and the last gradients. */
+export class Adadelta extends BuiltIn<AdadeltaOptions> {
+  constructor(params: Params<AdadeltaOptions>, options: AdadeltaOptions = {}) {
+    super('Adadelta', params, options);
+  }
+
+  protected override begin(parameter: Tensor): ParamState {
+    return { step: this._noSteps(), square_avg: zerosLike(parameter), acc_delta: zerosLike(parameter) };
+  }
+
+  protected override update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: ParamState,
+    { lr, rho, eps, weightDecay, maximize }: ParamGroup<AdadeltaOptions>,
+  ): void {
+    nextStep(state);
+    const isComplex = parameter.isComplex();
+    const grad = real(isComplex, decayed(towards(gradient, maximize), parameter, weightDecay!));
+    const squares = real(isComplex, state.square_avg);
+    const changes = real(isComplex, state.acc_delta);
+    squares.mul_(rho!).addcmul_(grad, grad, { value: 1 - rho! });
+    const deviation = (squares.add(eps!) as Tensor).sqrt_();
+    const delta = (changes.add(eps!) as Tensor).sqrt_().div_(deviation).mul_(grad);
+    changes.mul_(rho!).addcmul_(delta, delta, { value: 1 - rho! });
+    parameter.add_(isComplex ? delta.viewAsComplex() : delta, { alpha: -lr! });
+  }
+}
+
+/** Steps divided by the root of an average of squares. */
+export class RMSprop extends BuiltIn<RMSpropOptions> {
+  constructor(params: Params<RMSpropOptions>, options: RMSpropOptions = {}) {
+    super('RMSprop', params, options);
+  }
+
+  override _modes(): readonly string[] {
+    return ['differentiable'];
+  }
+
+  protected override begin(parameter: Tensor, { momentum, centered }: ParamGroup<RMSpropOptions>): ParamState {
+    return {
+      step: this._noSteps(),
+      square_avg: zerosLike(parameter),
+      ...(momentum! > 0 ? { momentum_buffer: zerosLike(parameter) } : {}),
+      ...(centered ? { grad_avg: zerosLike(parameter) } : {}),
+    };
+  }
+
+  protected override update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: ParamState,
+    { lr, alpha, eps, weightDecay, momentum, centered, maximize, differentiable }: ParamGroup<RMSpropOptions>,
+  ): void {
+    nextStep(state);
+    const isComplex = parameter.isComplex();
+    const target = real(isComplex, parameter);
+    const grad = real(isComplex, decayed(towards(gradient, maximize), parameter, weightDecay!));
+    const squares = real(isComplex, state.square_avg);
+    squares.mul_(alpha!).addcmul_(grad, grad, { value: 1 - alpha! });
+    let deviation: Tensor;
+    if (centered) {
+      const average = real(isComplex, state.grad_avg);
+      approach(average, grad, alpha!);
+      deviation = (squares.addcmul(average, average, { value: -1 }) as Tensor).sqrt_();
+    } else {
+      deviation = squares.sqrt() as Tensor;
+    }
+    deviation = differentiable ? (deviation.add(eps!) as Tensor) : deviation.add_(eps!);
+    if (momentum! > 0) {
+      const buffer = real(isComplex, state.momentum_buffer);
+      buffer.mul_(momentum!).addcdiv_(grad, deviation);
+      target.add_(buffer, { alpha: -lr! });
+    } else {
+      target.addcdiv_(grad, deviation, { value: -lr! });
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** torch.optim.swaUtils: averages of weights. Python's torch/optim/swa_utils.py. */
+import { argumentError } from '../errors/errors';
+import type { Tensor } from '../tensor/tensor';
+import { cos } from './c-math';
+import { at, demandThat, type Given, perGroup, read } from './lr-scheduler/arguments';
+import { demandOptimizer, groupsOf, LRScheduler } from './lr-scheduler/scheduler';
+import type { Optimizer } from './optimizer';
+
+/** The arguments of `SWALR`. */
+export interface SWALROptions {
+  /** The rate at the end. */
+  swaLr: number | readonly number[];
+  /** The epochs until then. Default: 10. */
+  annealEpochs?: number;
+  /** Default: 'cos'. */
+  annealStrategy?: 'cos' | 'linear';
+  /** The epoch to resume from. Default: -1, the beginning. */
+  lastEpoch?: number;
+}
+
+/** From the rate of each group to a constant one, for averages of weights. */
+export class SWALR extends LRScheduler<{ anneal_epochs: number }> {
+  readonly #isCosine: boolean;
+
+  constructor(
+    optimizer: Optimizer<any>,
+    ...args: Given<
+      [swaLr: number | readonly number[], annealEpochs?: number, annealStrategy?: 'cos' | 'linear'],
+      SWALROptions
+    >
+  ) {
+    const fn = at('SWALR').replace('lrScheduler', 'swaUtils');
+    const defaults = { swaLr: undefined, annealEpochs: 10, annealStrategy: 'cos', lastEpoch: -1 };
+    const { swaLr, annealEpochs, annealStrategy, lastEpoch } = read<SWALROptions>(fn, defaults, args);
+    demandOptimizer(fn, optimizer);
+    const isKnown = ['cos', 'linear'].includes(annealStrategy);
+    demandThat(fn, isKnown, 'annealStrategy', "'cos' or 'linear'", annealStrategy);
+    const isCount = Number.isInteger(annealEpochs) && annealEpochs >= 0;
+    demandThat(fn, isCount, 'annealEpochs', 'an integer of 0 or more', annealEpochs);
+    const groups = groupsOf(optimizer);
+    const rates = perGroup(fn, 'swaLr', swaLr, groups.length);
+    for (const [i, group] of groups.entries()) group.swaLr = rates[i];
+    super(optimizer, lastEpoch, { anneal_epochs: annealEpochs });
+    this.#isCosine = annealStrategy === 'cos';
+    this.start();
+  }
+
+  #part(t: number): number {
+    return this.#isCosine ? (1 - cos(Math.PI * t)) / 2 : t;
+  }
+
+  getLr(): number[] {
+    const epochs = this._own.anneal_epochs;
+    const step = epochs === 0 ? Math.max(1, this._stepCount - 1) : this._stepCount - 1;
+    const partAt = (n: number) => this.#part(Math.max(0, Math.min(1, n / Math.max(1, epochs))));
+    const before = partAt(step - 1);
+    const now = partAt(step);
+    return groupsOf(this.optimizer).map(({ lr, swaLr }) => {
+      const first = before === 1 ? swaLr : (lr - before * swaLr) / (1 - before);
+      return swaLr * now + first * (1 - now);
+    });
+  }
+}
+
+/** The next average of a parameter: `(average, parameter, averagesSoFar)`. */
+export type AverageFunction = (average: Tensor, parameter: Tensor, averaged: number) => Tensor;
+
+/** The mean of all weights so far (stochastic weight averaging). */
+export const getSwaAvgFn = (): AverageFunction => (average, parameter, averaged) =>
+  average.add((parameter.sub(average) as Tensor).div(averaged + 1) as Tensor) as Tensor;
+
+/** An average that keeps `decay` of itself (exponential moving average). */
+export function getEmaAvgFn(decay = 0.999): AverageFunction {
+  if (typeof decay !== 'number' || !(decay >= 0 && decay <= 1)) {
+    throw argumentError('optim.swaUtils.getEmaAvgFn', 'decay', 'a number from 0 to 1', decay);
+  }
+  return (average, parameter) => (average.mul(decay) as Tensor).add(parameter.mul(1 - decay) as Tensor) as Tensor;
+}

@@ -1,0 +1,83 @@
+/** Counts of tensors over many steps, and an optimizer that is lost. Prints what memory.test.ts expects. */
+'use strict';
+
+const torch = require(process.argv[2]);
+const { collectAll } = require(`${process.argv[2]}/memory/collector.js`);
+
+const names = ['SGD', 'Adam', 'AdamW', 'Adamax', 'NAdam', 'RAdam', 'Adagrad', 'Adadelta', 'RMSprop', 'Rprop', 'ASGD'];
+const leaf = () => torch.ones([8]).requiresGrad_();
+const tensors = () => torch.memory().tensors;
+
+/** How many tensors 1,000 steps leave behind, without any collection. */
+function growth(name, options) {
+  const p = leaf();
+  const optimizer = new torch.optim[name]([p], options);
+  torch.scope(() => {
+    p.grad = torch.ones([8]);
+  });
+  const step = () => optimizer.step();
+  // State made in a scope stays when the scope ends.
+  torch.scope(step);
+  const before = tensors();
+  for (let i = 0; i < 1000; i++) step();
+  const left = tensors() - before;
+  optimizer.dispose();
+  return left;
+}
+
+function growthOfLbfgs() {
+  const p = leaf();
+  const optimizer = new torch.optim.LBFGS([p], {
+    lr: 1e-3,
+    maxIter: 4,
+    historySize: 2,
+    toleranceChange: 0,
+    toleranceGrad: 0,
+  });
+  const step = () =>
+    torch.scope(() => {
+      optimizer.step(() => {
+        optimizer.zeroGrad();
+        const loss = p.sub(3).pow(2).sum();
+        loss.backward();
+        return loss;
+      });
+    });
+  for (let i = 0; i < 5; i++) step();
+  collectAll();
+  const before = tensors();
+  for (let i = 0; i < 50; i++) step();
+  // The state is replaced in each step; the old one is garbage, which the collector finds.
+  collectAll();
+  return tensors() - before;
+}
+
+/** Optimizers that nothing refers to any more. */
+function lost() {
+  const before = tensors();
+  (() => {
+    for (let i = 0; i < 50; i++) {
+      const p = leaf();
+      p.grad = torch.ones([8]);
+      const optimizer = new torch.optim.Adam([p]);
+      optimizer.step();
+      optimizer.registerStepPostHook(() => optimizer);
+      new torch.optim.lrScheduler.StepLR(optimizer, 1);
+    }
+  })();
+  return { made: tensors() - before };
+}
+
+async function main() {
+  const left = Object.fromEntries(names.map((name) => [name, growth(name, { lr: 0.01 })]));
+  const start = tensors();
+  const { made } = lost();
+  // Freed objects may hold others, and V8's stack may hold the last ones.
+  for (let i = 0; i < 20 && tensors() > start; i++) {
+    await new Promise(setImmediate);
+    collectAll();
+  }
+  console.log(JSON.stringify({ left, made, kept: Math.max(0, tensors() - start), lbfgs: growthOfLbfgs() }));
+}
+
+main();

@@ -1,0 +1,133 @@
+/** Optimizers against PyTorch on the same libtorch: parameters and states to the bit, files both ways, refusals. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { torch, untyped } from '../support/torch';
+import { type Input, inputs, refused } from './inputs';
+import { optionsOf, oracle, plain } from './oracle';
+
+const STEPS = 100;
+const SHAPES = [[4, 3], [7], [20]];
+const isNew = !torch.libtorchVersion.startsWith('1.');
+/** `foreach` of 2.x computes further formulas in another order. */
+const cases = inputs
+  .filter(({ since, options }) => (isNew ? options.foreach !== true : since === undefined))
+  // Some of each optimizer are continued from a file of the other side too.
+  .map((input, n) => ({ ...input, resumes: n % 3 === 0 }));
+
+function start({ dtype = 'float32' }: Input): any[] {
+  torch.manualSeed(1);
+  return SHAPES.map((shape) => untyped.randn(shape, { dtype }).requiresGrad_());
+}
+
+function make(input: Input, params: any[]): any {
+  const given = input.groups ? [{ params: params.slice(0, 1) }, { params: params.slice(1), lr: 0.05 }] : params;
+  return new untyped.optim[input.name](given, optionsOf(input.options));
+}
+
+function gradient({ sparse }: Input, param: any, step: number, i: number): any {
+  torch.manualSeed(1000 * step + i);
+  if (!sparse) return untyped.randn(param.shape, { dtype: param.dtype });
+  const indices = torch.randint(0, param.shape[0], [1, 5]);
+  const values = untyped.randn([5, ...param.shape.slice(1)], { dtype: param.dtype });
+  return torch.sparseCooTensor(indices, values, param.shape);
+}
+
+function advance(input: Input, params: any[], optimizer: any, begin: number, end: number): void {
+  const isSmooth = input.name === 'LBFGS';
+  for (let step = begin; step < end; step++) {
+    torch.scope(() => {
+      if (input.closure) {
+        optimizer.step(() => {
+          optimizer.zeroGrad();
+          const loss = params
+            .map((p, i) => {
+              const apart = p.select(0, 0).mul(p.select(0, 1)).abs();
+              const term = p
+                .abs()
+                .sub(0.3 * (i + 1))
+                .pow(2)
+                .sum();
+              return term.add((isSmooth ? apart.pow(2).mul(0.1) : apart).sum());
+            })
+            .reduce((sum, term) => sum.add(term), torch.tensor(0, { dtype: 'int64' }));
+          loss.backward();
+          return loss;
+        });
+        return;
+      }
+      for (const [i, param] of params.entries()) {
+        param.grad = i === 1 && step % 7 === 3 ? null : gradient(input, param, step, i);
+      }
+      optimizer.step();
+    });
+  }
+}
+
+test('parameters and states are Python’s after 100 steps, and files of either side resume the other’s run', async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'optim-'));
+  const threads = torch.getNumThreads();
+  torch.setNumThreads(1);
+  try {
+    const half = STEPS / 2;
+    const ours = cases.map((input, n) => {
+      const params = start(input);
+      const optimizer = make(input, params);
+      advance(input, params, optimizer, 0, half);
+      const now = params.map((param) => param.detach());
+      if (input.resumes) torch.save({ params: now, optimizer: optimizer.stateDict() }, path.join(folder, `${n}.js.pt`));
+      advance(input, params, optimizer, half, STEPS);
+      return { params: plain(params), dict: plain(optimizer.stateDict()) };
+    });
+    const optimizers = [...new Set(cases.map(({ name }) => name))];
+    const answer = await oracle({ folder, optimize: cases, refuse: refused, defaults: optimizers });
+    const wrong: string[] = [];
+    const same = (what: string, input: Input, got: unknown, expected: unknown) => {
+      const { name, ...more } = input;
+      try {
+        expect(got).toEqual(expected);
+      } catch {
+        wrong.push(`${name} ${JSON.stringify(more)}: ${what}`); // all of them are of interest, not only the first
+      }
+    };
+    for (const [n, input] of cases.entries()) {
+      const { resumed, ...theirs } = answer.optimized[n];
+      same('parameters', input, ours[n]!.params, theirs.params);
+      same('state', input, (ours[n]!.dict as any).state, theirs.dict.state);
+      same('groups', input, (ours[n]!.dict as any).param_groups, theirs.dict.param_groups);
+      if (!input.resumes) continue;
+      same('resumed by Python', input, resumed, theirs.params);
+      const saved = torch.load(path.join(folder, `${n}.python.pt`)) as any;
+      const params = saved.params.map((param: any) => param.clone().requiresGrad_());
+      const optimizer = make(input, params);
+      optimizer.loadStateDict(saved.optimizer);
+      advance(input, params, optimizer, half, STEPS);
+      same('resumed here', input, plain(params), theirs.params);
+    }
+    expect(wrong).toEqual([]);
+    expect(answer.refused.filter((is: boolean) => !is)).toEqual([]);
+    for (const name of optimizers) {
+      const { defaults } = make({ name, options: { lr: 0.1 } }, start({ name, options: {} }));
+      const expected = optionsOf(answer.defaults[name]);
+      expect({ name, ...defaults }).toEqual({ name, ...expected });
+      // The order of the state dict.
+      expect(Object.keys(defaults)).toEqual(Object.keys(expected));
+    }
+  } finally {
+    torch.setNumThreads(threads);
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('what Python refuses is refused with a code', () => {
+  for (const [name, options] of refused) {
+    const parameter = torch.zeros([2], { requiresGrad: true });
+    let code: unknown = 'none';
+    try {
+      new untyped.optim[name]([parameter], optionsOf(options));
+    } catch (error) {
+      code = (error as { code?: unknown }).code;
+    }
+    expect({ name, options, code }).toEqual({ name, options, code: 'ERR_TORCH_ARGUMENT' });
+  }
+});
