@@ -11,7 +11,7 @@ const BOTTOM = ['accounting', 'audit', 'compat.h', 'errors', 'handles', 'schema'
 /** From the top to the bottom. */
 const ARROWS: Record<string, Record<string, readonly string[]>> = {
   native: {
-    'addon.cpp': ['accounting', 'convert', 'exports'],
+    'addon.cpp': ['accounting', 'audit', 'convert', 'exports', 'schema'],
     exports: [...BOTTOM, 'async', 'autograd', 'classes', 'convert', 'cuda', 'env', 'models', 'ops', 'share'],
     classes: [],
     ops: ['async', 'convert', 'schema'],
