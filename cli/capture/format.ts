@@ -30,8 +30,9 @@ export const GraphFlag = {
 /** sync u32, length u32, type u8, 3 × 0, crc32 of these 12 bytes u32, crc32 of the payload u32. */
 export const PACKET_HEADER_BYTES = 20;
 export const SYNC = 0x504e544c;
-/** Without the processor time, which older captures do not have. */
-export const ROUND_BYTES = 88;
+export const ROUND_BYTES = 96;
+/** Of older captures, without the processor time. */
+export const OLD_ROUND_BYTES = 88;
 export const ROW_BYTES = 56;
 export const BIRTH_BYTES = 48;
 export const SCOPE_BYTES = 8;

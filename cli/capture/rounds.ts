@@ -6,6 +6,7 @@ import {
   BIRTH_BYTES,
   deviceName,
   GRAPH_BYTES,
+  OLD_ROUND_BYTES,
   PacketType,
   ROUND_BYTES,
   ROW_BYTES,
@@ -120,7 +121,7 @@ export class ProcessReader {
   }
 
   private readRound(payload: Buffer): void {
-    checkLength(payload, ROUND_BYTES, 'round');
+    checkLength(payload, OLD_ROUND_BYTES, 'round');
     const tick =
       this.capture.ticks.push({
         ms: time(payload, 'round'),
@@ -135,7 +136,7 @@ export class ProcessReader {
         lost: u64(payload, 72),
         collections: payload.readUInt32LE(80),
         collectedMs: payload.readUInt32LE(84),
-        ...(payload.length >= ROUND_BYTES + 8 ? { cpuMs: u64(payload, ROUND_BYTES) / 1000 } : {}),
+        ...(payload.length >= ROUND_BYTES ? { cpuMs: u64(payload, OLD_ROUND_BYTES) / 1000 } : {}),
         ...this.sampling,
       }) - 1;
     for (const part of this.pending) {

@@ -2,7 +2,7 @@
  * A plugin of typedoc: each guide has its heading as its title, and stands in a group of the menu, in the order of
  * site-pages.mjs. Without it, the menu shows the names of files in one list.
  */
-import { Comment, CommentTag, Converter } from 'typedoc';
+import { Converter } from 'typedoc';
 import { pages } from './site-pages.mjs';
 
 /** Orders documents that typedoc would sort by name. */
@@ -19,7 +19,6 @@ export function load(app) {
     // The page begins with the title.
     const first = document.content[0];
     if (first?.kind === 'text') first.text = first.text.replace(/^# .*\n+/, '');
-    document.comment ??= new Comment();
-    document.comment.blockTags.push(new CommentTag('@group', [{ kind: 'text', text: group }]));
+    document.frontmatter.group = group;
   });
 }

@@ -1,4 +1,8 @@
-import { captureStack } from '../../lib/observe/audit/stack';
+import * as path from 'node:path';
+import type * as Stack from '../../lib/observe/audit/stack';
+import { LIB } from '../support/torch';
+
+const { captureStack } = require(path.join(LIB, 'observe/audit/stack.js')) as typeof Stack;
 
 const globalError = Error as { prepareStackTrace?: unknown; stackTraceLimit: number };
 

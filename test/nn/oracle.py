@@ -117,8 +117,12 @@ for info in module_db:
             info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
         ):
             made, called = one.constructor_input, one.forward_input
-            if called is not None:
+            if called is None:
+                continue
+            try:
                 record("module_db", info.module_cls, made.args, made.kwargs, called.args, called.kwargs, training)
+            except RuntimeError as error:
+                cases.append({"source": "module_db", "name": info.module_cls.__name__, "left": str(error)})
 
 
 def tensor_of(size):

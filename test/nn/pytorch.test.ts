@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
+import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch, untyped } from '../support/torch';
 import { clipDifferences, differences, initDifference, type Recorded } from './recorded';
@@ -10,8 +11,19 @@ import { clipDifferences, differences, initDifference, type Recorded } from './r
 /** Python's classes that are not here. Those of torch.nn 1.13; docs/training.md has the reasons. */
 const missing = ['Container', 'CrossMapLRN2d', 'DataParallel', 'SyncBatchNorm'];
 
+/** Modules whose results differ from Python's on later releases of libtorch, or that these added. */
+const later: Record<string, string[]> = {
+  '1.13': [],
+  '2.6': [
+    ...['EmbeddingBag', 'LPPool3d', 'MultiheadAttention', 'RMSNorm', 'Transformer'],
+    ...['TransformerDecoderLayer', 'TransformerEncoderLayer'],
+  ],
+};
+const known = later[release] ?? [];
+
 let recorded: Recorded;
 let tensors: unknown[];
+const differing = new Set<string>();
 
 beforeAll(async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nn-'));
@@ -27,6 +39,15 @@ beforeAll(async () => {
 });
 afterAll(() => untyped.disposeAll(tensors));
 
+/** What differs, or the error of a constructor or call that is refused here. */
+function textsOf(one: Recorded['cases'][number]): string[] {
+  try {
+    return differences(one, tensors);
+  } catch (error) {
+    return [`${one.name}: ${error}`];
+  }
+}
+
 /** Runs the recorded calls of a table, and gives what differs. */
 function wrongOf(source: string): { wrong: string[]; count: number } {
   const threads = torch.getNumThreads();
@@ -34,7 +55,14 @@ function wrongOf(source: string): { wrong: string[]; count: number } {
   try {
     const cases = recorded.cases.filter((one) => one.source === source && !missing.includes(one.name));
     const called = cases.filter((one) => one.left === undefined);
-    return { wrong: called.flatMap((one) => differences(one, tensors)), count: called.length };
+    const here = called.filter(({ name }) => name in torch.nn);
+    const wrong = here.map((one) => ({ name: one.name, texts: textsOf(one) }));
+    for (const { name, texts } of wrong) if (texts.length > 0) differing.add(name);
+    for (const { name } of called) if (!(name in torch.nn)) differing.add(name);
+    return {
+      wrong: wrong.filter(({ name }) => !known.includes(name)).flatMap(({ texts }) => texts),
+      count: called.length,
+    };
   } finally {
     torch.setNumThreads(threads);
   }
@@ -44,7 +72,9 @@ test('all of module_db: initial weights, results, gradients, buffers, state dict
   const { wrong, count } = wrongOf('module_db');
   expect(wrong).toEqual([]);
   expect(count).toBeGreaterThan(350);
-  expect(recorded.cases.filter((one) => one.source === 'module_db' && one.left !== undefined)).toEqual([]);
+  const left = recorded.cases.filter((one) => one.source === 'module_db' && one.left !== undefined);
+  // Later tables give this module random samples of another dtype, which Python refuses.
+  expect(left.filter(({ name }) => release === '1.13' || !/^FractionalMaxPool\dd$/.test(name))).toEqual([]);
 });
 
 test('at least 95 % of the modules of common_nn', () => {
@@ -56,6 +86,10 @@ test('at least 95 % of the modules of common_nn', () => {
 
 test('the fused attention of evaluation without gradients', () => {
   expect(wrongOf('fused')).toEqual({ wrong: [], count: 4 });
+});
+
+test('the modules that differ on this release are those that are named', () => {
+  expect([...differing].sort()).toEqual(known);
 });
 
 test('torch.nn.init draws the same numbers', () => {
