@@ -3,6 +3,7 @@ import { inGradMode } from '../autograd/mode';
 import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { asGiven, bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { isPlainObject } from './arguments';
 import { fans } from './fans';
@@ -61,13 +62,14 @@ function given(fn: string, names: readonly string[], defaults: readonly unknown[
     if (like === undefined || typeof value === typeof like) return;
     throw argumentError(at, names[i]!, `a ${typeof like}`, value);
   });
+  values[0] = bare(values[0]); // a Proxy runs code of the program whenever it is accessed
   return values;
 }
 
 /** Runs `fill` without recording gradients, and gives the tensor. */
 function filled(tensor: Tensor, fill: () => void): Tensor {
   inGradMode(false, () => ownScope(fill));
-  return tensor;
+  return asGiven(tensor) as Tensor;
 }
 
 function demandDims(fn: string, tensor: Tensor, dims: readonly number[]): void {
@@ -131,19 +133,22 @@ export function constant_(...passed: unknown[]): Tensor {
   return filled(tensor, () => tensor.fill_(val));
 }
 
-export function ones_(tensor: Tensor): Tensor {
-  given('ones_', ['tensor'], [undefined], [tensor]);
+export function ones_(tensor: Tensor): Tensor;
+export function ones_(...passed: unknown[]): Tensor {
+  const [tensor] = given('ones_', ['tensor'], [undefined], passed);
   return filled(tensor, () => tensor.fill_(1));
 }
 
-export function zeros_(tensor: Tensor): Tensor {
-  given('zeros_', ['tensor'], [undefined], [tensor]);
+export function zeros_(tensor: Tensor): Tensor;
+export function zeros_(...passed: unknown[]): Tensor {
+  const [tensor] = given('zeros_', ['tensor'], [undefined], passed);
   return filled(tensor, () => tensor.zero_());
 }
 
 /** The identity matrix. */
-export function eye_(tensor: Tensor): Tensor {
-  given('eye_', ['tensor'], [undefined], [tensor]);
+export function eye_(tensor: Tensor): Tensor;
+export function eye_(...passed: unknown[]): Tensor {
+  const [tensor] = given('eye_', ['tensor'], [undefined], passed);
   demandDims('eye_', tensor, [2]);
   return filled(tensor, () => tensor.copy_(aten.eye(...(tensor.shape as [number, number]))));
 }
@@ -207,7 +212,7 @@ export function kaimingUniform_(...passed: unknown[]): Tensor {
   const [tensor, a, mode, nonlinearity] = given('kaimingUniform_', kaimingNames, kaimingDefaults, passed);
   if ((tensor.shape as number[]).includes(0)) {
     warn('nn.init.kaimingUniform_: Initializing zero-element tensors is a no-op');
-    return tensor;
+    return asGiven(tensor) as Tensor;
   }
   const std = calculateGain(nonlinearity, a) / Math.sqrt(fanOf('kaimingUniform_', tensor, mode));
   const bound = Math.sqrt(3) * std;
@@ -220,7 +225,7 @@ export function kaimingNormal_(...passed: unknown[]): Tensor {
   const [tensor, a, mode, nonlinearity] = given('kaimingNormal_', kaimingNames, kaimingDefaults, passed);
   if ((tensor.shape as number[]).includes(0)) {
     warn('nn.init.kaimingNormal_: Initializing zero-element tensors is a no-op');
-    return tensor;
+    return asGiven(tensor) as Tensor;
   }
   const std = calculateGain(nonlinearity, a) / Math.sqrt(fanOf('kaimingNormal_', tensor, mode));
   return filled(tensor, () => tensor.normal_(0, std));
@@ -233,7 +238,7 @@ export function orthogonal_(...passed: unknown[]): Tensor {
   if (tensor.ndim < 2) {
     throw argumentError('nn.init.orthogonal_', 'tensor', 'a Tensor of 2 or more dimensions', tensor);
   }
-  if (tensor.numel === 0) return tensor;
+  if (tensor.numel === 0) return asGiven(tensor) as Tensor;
   const rows = tensor.shape[0];
   const columns = tensor.numel / rows;
   return filled(tensor, () => {

@@ -3,6 +3,8 @@ import { ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError, describe } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { asUser } from '../lifetimes/user-code';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { HookList } from './hooks';
 import type { Module } from './module';
@@ -85,7 +87,7 @@ interface Plan {
 
 function plan(module: Module, dict: StateDict, prefix: string, found: Plan, around: Module[]): void {
   if (around.includes(module)) throw refuseCycle(module);
-  for (const hook of module._state.hooks?.beforeLoad.all() ?? []) hook(dict, prefix);
+  for (const hook of module._state.hooks?.beforeLoad.all() ?? []) asUser(() => hook(dict, prefix));
   module._beforeLoad(dict, prefix);
   for (const [name, target] of ownState(module)) {
     const key = prefix + name;
@@ -123,20 +125,21 @@ function copy(target: Tensor, value: Tensor): void {
 function copyOf(dict: unknown): StateDict {
   const made = Object.create(null) as StateDict;
   if (dict instanceof Map) {
-    for (const [key, value] of dict) made[String(key)] = value;
+    for (const [key, value] of dict) made[String(key)] = bare(value);
     return made;
   }
   if (typeof dict !== 'object' || dict === null || Array.isArray(dict) || isTensor(dict)) {
     throw argumentError('loadStateDict', 'dict', 'an object or Map of Tensors', dict);
   }
-  return Object.assign(made, dict);
+  for (const key of Object.keys(dict)) made[key] = bare((dict as StateDict)[key]!);
+  return made;
 }
 
 export function loadState(module: Module, dict: unknown, options: LoadOptions): IncompatibleKeys {
   const { strict = true } = ownOptions('loadStateDict', options, ['strict']);
   if (typeof strict !== 'boolean') throw argumentError('loadStateDict', 'strict', 'a boolean', strict);
+  const given = copyOf(dict); // getters run in the program's scope
   return ownScope(() => {
-    const given = copyOf(dict);
     const found: Plan = { missing: [], misfits: [], used: new Set(), copies: [] };
     plan(module, given, '', found, []);
     const keys: IncompatibleKeys = {
@@ -144,7 +147,7 @@ export function loadState(module: Module, dict: unknown, options: LoadOptions): 
       unexpectedKeys: Object.keys(given).filter((key) => !found.used.has(key)),
     };
     for (const [, inner] of module._tree()) {
-      for (const hook of inner._state.hooks?.afterLoad.all() ?? []) hook(inner, keys);
+      for (const hook of inner._state.hooks?.afterLoad.all() ?? []) asUser(() => hook(inner, keys));
     }
     refuseMisfits(module, keys, found.misfits, strict);
     inGradMode(false, () => {

@@ -2,6 +2,7 @@
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { aten } from './ops';
 import { setData } from './parameter';
@@ -9,11 +10,11 @@ import { setData } from './parameter';
 type Tensors = Tensor | Iterable<Tensor>;
 
 function listOf(fn: string, parameters: Tensors): Tensor[] {
-  if (isTensor(parameters)) return [parameters];
+  if (isTensor(parameters)) return [bare(parameters)];
   if (typeof (parameters as Iterable<Tensor> | null)?.[Symbol.iterator] !== 'function') {
     throw argumentError(`nn.utils.${fn}`, 'parameters', 'a Tensor or a list of Tensors', parameters);
   }
-  const list = [...parameters];
+  const list = [...parameters].map((one) => bare(one));
   const wrong = list.find((one) => !isTensor(one));
   if (wrong !== undefined) throw argumentError(`nn.utils.${fn}`, 'parameters', 'Tensors', wrong);
   return list;
@@ -79,9 +80,10 @@ export function parametersToVector(parameters: Tensors): Tensor {
 }
 
 /** Makes the parameters views of the parts of a vector, as Python does. */
-export function vectorToParameters(vector: Tensor, parameters: Tensors): void {
+export function vectorToParameters(given: Tensor, parameters: Tensors): void {
   const list = listOf('vectorToParameters', parameters);
-  if (!isTensor(vector)) throw argumentError('nn.utils.vectorToParameters', 'vector', 'a Tensor', vector);
+  if (!isTensor(given)) throw argumentError('nn.utils.vectorToParameters', 'vector', 'a Tensor', given);
+  const vector = bare(given);
   const count = list.reduce((sum, one) => sum + one.numel, 0);
   if (vector.ndim !== 1 || vector.numel < count) {
     throw argumentError('nn.utils.vectorToParameters', 'vector', `${count} values in one dimension`, vector);

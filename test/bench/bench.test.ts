@@ -39,6 +39,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Calls',
     'Scopes',
     'Digits',
+    'Optimizers',
     'Load time',
     'Memory',
     'Async',

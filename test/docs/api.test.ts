@@ -121,12 +121,15 @@ test('the site in a browser: guides from the first screen, search, dark and ligh
         ['crossEntropy', /torch\.nn\.functional\.crossEntropy\.html/],
         ['SIGTERM', /documents\/.*serving/i],
       ] as const) {
-        await page.evaluate("document.querySelector('#tsd-search-trigger').click()");
+        await page.goto(`${origin}/index.html`);
+        // The page's script may not have run yet.
+        await page.waitForFunction(
+          "document.querySelector('#tsd-search-input').offsetParent !== null || document.querySelector('#tsd-search-trigger').click()",
+        );
         await page.locator('#tsd-search-input').fill(word);
         await page.waitForFunction(
           `[...document.querySelectorAll('#tsd-search-results a')].some((a) => ${wanted}.test(a.href))`,
         );
-        await page.keyboard.press('Escape');
       }
       expect(complaints).toEqual([]);
       await page.close();

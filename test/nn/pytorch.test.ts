@@ -73,8 +73,9 @@ test('all of module_db: initial weights, results, gradients, buffers, state dict
   expect(wrong).toEqual([]);
   expect(count).toBeGreaterThan(350);
   const left = recorded.cases.filter((one) => one.source === 'module_db' && one.left !== undefined);
-  // Later tables give this module random samples of another dtype, which Python refuses.
-  expect(left.filter(({ name }) => release === '1.13' || !/^FractionalMaxPool\dd$/.test(name))).toEqual([]);
+  // Later tables give these random samples of another dtype, which Python refuses, and a module as an argument.
+  const allowed = release === '1.13' ? [] : ['FractionalMaxPool2d', 'FractionalMaxPool3d', 'TransformerEncoder'];
+  expect(left.filter(({ name }) => !allowed.includes(name))).toEqual([]);
 });
 
 test('at least 95 % of the modules of common_nn', () => {
