@@ -100,10 +100,11 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   /** @internal A step with its checks and hooks. */
   _whole<T>(fn: string, closure: unknown, body: () => T): T {
     refuseRecording(fn);
-    if (this.#isDisposed) throw codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the optimizer was disposed`);
+    this.#demandLive(fn);
     if (closure !== undefined && typeof closure !== 'function')
       throw argumentError(fn, 'closure', 'a function', closure);
     for (const hook of this.#before) asUser(() => hook(this));
+    this.#demandLive(fn); // a hook may dispose it
     const result = body();
     for (const hook of this.#after) asUser(() => hook(this));
     const count = stepCounts.get(this);
@@ -111,10 +112,15 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     return result;
   }
 
+  #demandLive(fn: string): void {
+    if (this.#isDisposed) throw codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the optimizer was disposed`);
+  }
+
   /** @internal Calls the closure, in the caller's scope. */
   _loss<T>(fn: string, closure: () => T): T {
     const result = inGradMode(true, () => asUser(closure));
     refusePromise(fn, result);
+    this.#demandLive(fn);
     return result;
   }
 
@@ -195,7 +201,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   /** Takes a copy of a state of stateDict, of this library or of Python, with the options of its groups. */
   loadStateDict(stateDict: object): void {
     const fn = this._name('loadStateDict');
-    if (this.#isDisposed) throw codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the optimizer was disposed`);
+    this.#demandLive(fn);
     const saved = read(fn, stateDict, this.paramGroups);
     const byNumber = new Map<unknown, Tensor>();
     for (const [i, { params }] of saved.groups.entries()) {

@@ -101,6 +101,30 @@ describe('step', () => {
     expect(p.toArray()).toEqual([1]);
   });
 
+  it('changes nothing if a hook or the closure disposes it', () => {
+    const p = withGrad(1);
+    const make = () => new optim.SGD([p], { lr: 1, momentum: 0.9 });
+    const [first, second] = [make(), make()];
+    first.registerStepPreHook((own) => own.dispose());
+    expect(codeOf(() => first.step())).toBe('ERR_TORCH_DISPOSED');
+    expect(codeOf(() => second.step(() => second.dispose()))).toBe('ERR_TORCH_DISPOSED');
+    expect([p.toArray(), first.state.size, second.state.size]).toEqual([[1], 0, 0]);
+  });
+
+  it('updates a parameter that is there twice one time after the other, as Python does', () => {
+    const [p, q] = [withGrad(1), withGrad(5)];
+    const optimizer = new optim.SGD([p, p, q], { lr: 0.5, momentum: 0.5, nesterov: true });
+    let [value, buffer] = [1, 0];
+    for (let step = 0; step < 3; step++) {
+      optimizer.step();
+      for (let twice = 0; twice < 2; twice++) {
+        buffer = step === 0 && twice === 0 ? 1 : 0.5 * buffer + 1;
+        value -= 0.5 * (1 + 0.5 * buffer);
+      }
+    }
+    expect(p.toArray()).toEqual([value]);
+  });
+
   it('calls hooks before and after, until they are removed', () => {
     const optimizer = new optim.SGD([withGrad(1)], { lr: 1 });
     const seen: string[] = [];
