@@ -45,6 +45,8 @@ const fits = (parameter: Tensor): boolean =>
 
 /** Splits what is due into lists of small parameters, and those to do alone. */
 export function lists<T extends { readonly parameter: Tensor }>(due: readonly T[]): T[][] {
+  // A parameter that is there twice takes its second step from the result of the first.
+  if (new Set(due.map(({ parameter }) => parameter)).size < due.length) return due.map((one) => [one]);
   const all: T[][] = [];
   let open: T[] = [];
   let elements = 0;
