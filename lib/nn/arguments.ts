@@ -35,7 +35,8 @@ type Mixed<P extends unknown[], N> =
 /** The arguments of a constructor: the tuple `P`, or the first ones of it and the others by name. */
 export type Args<P extends unknown[], S extends Spec> = P | Mixed<P, Named<S>>;
 
-function kind<T>(
+/** Makes a kind: `text` is the value as Python prints it. */
+export function kind<T>(
   expected: string,
   value: T | undefined,
   convert: (value: unknown) => T | undefined,

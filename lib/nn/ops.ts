@@ -9,7 +9,7 @@ export const F: Record<string, any> = { ...spaces['nn.functional'] };
 for (const name of Object.keys(publics['nn.functional'] ?? {})) F[name] ??= publicFunction('nn.functional', name);
 
 /** torch's ops. Those with a leading underscore are internal, but Python's modules call some of them. */
-export const aten: Record<string, any> = { ...spaces[''], ...spaces._ };
+export const aten: Record<string, any> = { ...spaces['_nn.functional'], ...spaces[''], ...spaces._ };
 
 /** `torch.linalg`. */
 export const linalg: Record<string, any> = { ...spaces.linalg };

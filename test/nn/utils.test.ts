@@ -1,0 +1,104 @@
+/** torch.nn.utils against PyTorch on the same libtorch, to the bit. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { ROOT, thrown, torch, untyped } from '../support/torch';
+import { bytesOf } from './recorded';
+import { cases } from './utils-cases';
+
+let recorded: { version: string; cases: Record<string, Record<string, unknown>> };
+let tensors: any[];
+let threads: number;
+
+beforeAll(async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nn-utils-'));
+  try {
+    const args = [path.join(ROOT, 'test/nn/utils.py'), folder];
+    const { code, stderr } = await run('/usr/bin/python3', args, { env: ordinaryEnv() });
+    if (code !== 0) throw new Error(`utils.py: ${stderr}`);
+    recorded = JSON.parse(fs.readFileSync(path.join(folder, 'cases.json'), 'utf8'));
+    tensors = (await untyped.load(path.join(folder, 'tensors.pt'))) as any[];
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+  threads = torch.getNumThreads();
+  torch.setNumThreads(1);
+});
+afterAll(() => {
+  torch.setNumThreads(threads);
+  untyped.disposeAll(tensors);
+});
+
+/** Tensors as dtype, shape and bytes, in what a case gives here or gave in Python. */
+function plain(value: any): unknown {
+  if (value instanceof untyped.Tensor) {
+    return `${value.dtype}[${value.shape}] ${bytesOf(value).toString('hex')}`;
+  }
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('tensor' in value) return plain(tensors[value.tensor]);
+  const [keys, values] = 'keys' in value ? [value.keys, value.values] : [Object.keys(value), Object.values(value)];
+  return { keys, values: values.map(plain) };
+}
+
+test.each(Object.keys(cases))('%s: as in Python', (name) => {
+  torch.scope(() => {
+    torch.manualSeed(7);
+    const got = cases[name]!();
+    const expected = recorded.cases[name] ?? {};
+    expect(Object.keys(got)).toEqual(Object.keys(expected));
+    for (const [key, value] of Object.entries(got)) expect([key, plain(value)]).toEqual([key, plain(expected[key])]);
+  });
+});
+
+test('each case of Python has one here', () => {
+  expect(Object.keys(cases)).toEqual(Object.keys(recorded.cases));
+});
+
+test('a recurrent layer leaves nothing but its results', () => {
+  torch.scope(() => {
+    const layer = new torch.nn.LSTM(2, 3);
+    const packed = torch.nn.utils.rnn.packSequence([torch.ones([2, 2]), torch.ones([3, 2])], false);
+    const before = torch.memory().tensors;
+    const [output, [hidden, cell]] = layer.forward(packed);
+    expect(torch.memory().tensors - before).toBe(3);
+    expect([output.data.shape, hidden.shape, cell.shape]).toEqual([
+      [5, 3],
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    layer.dispose();
+  });
+});
+
+test('wrong sequences are refused', () => {
+  torch.scope(() => {
+    const { rnn } = untyped.nn.utils;
+    const ones = torch.ones([3, 2]);
+    const packed = rnn.packPaddedSequence(ones, [3, 1]);
+    const errors = [
+      () => rnn.packPaddedSequence(ones, [1, 3]),
+      () => rnn.packPaddedSequence(ones, 'three'),
+      () => rnn.padPackedSequence(ones),
+      () => rnn.padPackedSequence(packed, { totalLength: 2 }),
+      () => rnn.padSequence([]),
+      () => rnn.packSequence([ones, 3]),
+      () => rnn.unpadSequence(ones, [1], false, 2),
+      () => new torch.nn.GRU(2, 3).forward(packed),
+      () => new torch.nn.GRU(3, 3).forward(rnn.packSequence([torch.ones([2, 2])])),
+    ].map((fn) => thrown(fn).message.split('\n')[0]);
+    expect(errors).toEqual([
+      expect.stringContaining('sorted'),
+      "nn.utils.rnn.packPaddedSequence: argument 'lengths': expected a Tensor or a list of integers, got 'three'",
+      expect.stringContaining("argument 'sequence': expected a PackedSequence, got "),
+      "nn.utils.rnn.padPackedSequence: argument 'totalLength': expected at least the length of the longest sequence, 3, got 2",
+      "nn.utils.rnn.padSequence: argument 'sequences': expected a Tensor or a list of Tensors, got an empty array",
+      expect.stringContaining("argument 'sequences': expected a Tensor or a list of Tensors, got "),
+      'nn.utils.rnn.unpadSequence: takes at most 3 arguments, got 4',
+      expect.stringContaining("argument 'input': expected a PackedSequence of 2 dimensions, got "),
+      expect.stringContaining("argument 'input': expected 3 as its last size, got "),
+    ]);
+  });
+});
