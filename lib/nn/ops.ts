@@ -13,3 +13,6 @@ export const aten: Record<string, any> = { ...spaces['_nn.functional'], ...space
 
 /** `torch.linalg`. */
 export const linalg: Record<string, any> = { ...spaces.linalg };
+
+/** `torch.norm`, whose op takes no names of norms. */
+export const norm: (...args: any[]) => any = publicFunction('', 'norm');

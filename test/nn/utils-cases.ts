@@ -1,5 +1,6 @@
 /** What utils.py does in Python, done here: each case gives the same names. */
 import { untyped } from '../support/torch';
+import { weights } from './utils-weights';
 
 const torch = untyped;
 const { nn } = torch;
@@ -73,4 +74,4 @@ const lstm = () =>
 const gru = () => recurrent(() => new nn.GRU(4, 5, 2, { bias: false }), [[2, 3, 5]]);
 const elman = () => recurrent(() => new nn.RNN(4, 5, { nonlinearity: 'relu', batchFirst: true }), [[1, 3, 5]]);
 
-export const cases: Record<string, Case> = { packing, lists, lstm, gru, elman };
+export const cases: Record<string, Case> = { packing, lists, lstm, gru, elman, ...weights };

@@ -102,3 +102,111 @@ test('wrong sequences are refused', () => {
     ]);
   });
 });
+
+const { utils } = untyped.nn;
+const modules: Record<string, () => any> = {
+  weightNorm: () => utils.weightNorm(new torch.nn.Linear(3, 4)),
+  spectralNorm: () => utils.spectralNorm(new torch.nn.Linear(3, 4)),
+  pruned: () =>
+    utils.prune.l1Unstructured(utils.prune.randomUnstructured(new torch.nn.Linear(3, 4), 'weight', 2), 'weight', 2),
+  orthogonal: () => utils.parametrizations.orthogonal(new torch.nn.Linear(3, 4)),
+  spectral: () => utils.parametrizations.spectralNorm(new torch.nn.Linear(3, 4)),
+  weights: () => utils.parametrizations.weightNorm(new torch.nn.Linear(3, 4)),
+};
+
+test.each(Object.keys(modules))('%s: forward leaves its result, copies work, dispose frees all', (name) => {
+  torch.scope(() => {
+    const x = torch.randn([2, 3]);
+    const module = modules[name]!();
+    module.eval().forward(x);
+    const before = torch.memory().tensors;
+    const result = module.forward(x);
+    expect(torch.memory().tensors - before).toBe(1);
+    const copy = module.deepCopy();
+    expect(copy.forward(x).equal(result)).toBe(true);
+    expect(Object.keys(copy.stateDict())).toEqual(Object.keys(module.stateDict()));
+    torch.noGrad(() => {
+      for (const parameter of copy.parameters()) parameter.mul_(3);
+    });
+    copy.train().forward(x);
+    expect(copy.forward(x).equal(result)).toBe(false);
+    expect(module.forward(x).equal(result)).toBe(true);
+    copy.loadStateDict(module.stateDict());
+    expect(copy.eval().forward(x).equal(result)).toBe(true);
+    for (const one of [copy, module]) {
+      const computed = [...one._state.computed.values()].map(({ tensor }: any) => tensor);
+      const all = [...one.parameters(), ...one.buffers(), ...computed];
+      one.dispose();
+      expect(all.filter((tensor) => !tensor.disposed)).toEqual([]);
+    }
+  });
+});
+
+test('a parametrized weight norm loads the state of a hook', () => {
+  torch.scope(() => {
+    const [old, next] = [modules.weightNorm!(), modules.weights!()];
+    expect(next.loadStateDict(old.stateDict())).toEqual({ missingKeys: [], unexpectedKeys: [] });
+    expect(next.weight.equal(old.weight)).toBe(true);
+    expect(next.parametrizations.weight.original0.equal(old.weightG)).toBe(true);
+    expect(utils.parametrize.typeBeforeParametrizations(next)).toBe(torch.nn.Linear);
+    const other = utils.parametrize.transferParametrizationsAndParams(next, new torch.nn.Linear(3, 4));
+    expect(other.weight.equal(old.weight)).toBe(true);
+  });
+});
+
+test('skipInit draws no numbers', () => {
+  torch.scope(() => {
+    torch.manualSeed(3);
+    const expected = torch.rand([2]);
+    torch.manualSeed(3);
+    const layer = utils.skipInit(torch.nn.Linear, 5, 1);
+    expect([layer.weight.shape, layer.bias.shape]).toEqual([[1, 5], [1]]);
+    expect(torch.rand([2]).equal(expected)).toBe(true);
+    torch.nn.init.ones_(layer.weight);
+    expect(layer.weight.sum().item()).toBe(5);
+  });
+});
+
+test('wrong names, amounts and parametrizations are refused, and change nothing', () => {
+  torch.scope(() => {
+    const { parametrize, parametrizations, prune } = utils;
+    const linear = new torch.nn.Linear(3, 4);
+    const before = linear.weight.clone();
+    class Half extends torch.nn.Module {
+      override forward(x: any) {
+        return x.slice(0, 0, 2);
+      }
+      rightInverse(x: any) {
+        return x.mul(2);
+      }
+    }
+    const refused = [
+      () => utils.weightNorm(linear, 'weights'),
+      () => utils.removeWeightNorm(linear),
+      () => utils.weightNorm(modules.pruned!()),
+      () => utils.spectralNorm(linear, { nPowerIterations: 0 }),
+      () => utils.spectralNorm(new torch.nn.LazyLinear(3)),
+      () => utils.removeSpectralNorm(modules.weightNorm!()),
+      () => parametrizations.orthogonal(linear, 'bias'),
+      () => parametrizations.orthogonal(linear, 'weight', 'qr'),
+      () => parametrizations.spectralNorm(linear, { dim: 2 }),
+      () => parametrize.registerParametrization(linear, 'weight', new Half()),
+      () => parametrize.registerParametrization(linear, 'inFeatures', new Half()),
+      () => parametrize.removeParametrizations(linear, 'weight'),
+      () => parametrize.removeParametrizations(modules.weights!(), 'weight', false),
+      () => parametrize.cached(async () => {}),
+      () => prune.l1Unstructured(linear, 'weight', 1.5),
+      () => prune.l1Unstructured(linear, 'weight', 13),
+      () => prune.lnStructured(linear, 'bias', 1, 2, 0),
+      () => prune.customFromMask(linear, 'weight', torch.ones([3])),
+      () => prune.remove(linear, 'weight'),
+      () => prune.globalUnstructured([[linear, 'weight']], prune.LnStructured, { amount: 1 }),
+      () => utils.fuseConvBnEval(linear, new torch.nn.BatchNorm1d(4)),
+      () => utils.skipInit(Map),
+    ];
+    expect(refused.map((fn) => thrown(fn).code)).toEqual(refused.map(() => 'ERR_TORCH_ARGUMENT'));
+    expect(linear.weight.equal(before)).toBe(true);
+    expect(Object.keys(linear.stateDict())).toEqual(['weight', 'bias']);
+    linear.dispose();
+  });
+});

@@ -1,4 +1,5 @@
 /** torch.nn.utils. */
+export { fuseConvBnEval, fuseConvBnWeights, fuseLinearBnEval, fuseLinearBnWeights, skipInit } from './fusion';
 export {
   type ClipOptions,
   clipGradNorm_,
@@ -6,4 +7,8 @@ export {
   parametersToVector,
   vectorToParameters,
 } from './gradients';
+export { removeSpectralNorm, removeWeightNorm, spectralNorm, weightNorm } from './norms';
+export * as parametrizations from './parametrizations';
+export * as parametrize from './parametrize';
+export * as prune from './prune';
 export * as rnn from './rnn';
