@@ -184,7 +184,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
 }
 
-export const nameOf = (module: string): string => `nn.${module}`;
+export const nameOf = (module: string): string => (module.startsWith('optim.') ? module : `nn.${module}`);
 
 /** The values of a constructor's arguments. */
 export function read<S extends Spec>(module: string, spec: S, passed: readonly unknown[]): Values<S> {

@@ -2,7 +2,7 @@
 import { inGradMode } from '../autograd/mode';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Module } from './module';
-import { held, Parameter, UninitializedBuffer } from './parameter';
+import { Buffer, held, Parameter, UninitializedBuffer } from './parameter';
 import { attach } from './utils/computed';
 
 interface Made {
@@ -63,6 +63,7 @@ function copyOfTensor(tensor: Tensor): Tensor {
     if (tensor instanceof Parameter) {
       return new (tensor.constructor as typeof Parameter)(copy, { requiresGrad: tensor.requiresGrad });
     }
+    if (tensor instanceof Buffer) return new Buffer(copy, { persistent: tensor.persistent });
     const own = held(copy);
     if (tensor instanceof UninitializedBuffer) Object.setPrototypeOf(own, UninitializedBuffer.prototype);
     return own;

@@ -17,7 +17,7 @@ import {
   prepareClasses,
   prepareOwn,
 } from './hooks';
-import { owned, Parameter, zeroed } from './parameter';
+import { Buffer, owned, Parameter, zeroed } from './parameter';
 import {
   type IncompatibleKeys,
   type LoadOptions,
@@ -109,8 +109,9 @@ export class Module {
   /** @internal */
   _ownBuffers(): [name: string, value: Tensor][] {
     const { buffers } = this._state;
-    if (buffers.size === 0) return [];
-    return this._members().filter((m): m is [string, Tensor] => buffers.has(m[0]) && isTensor(m[1]));
+    return this._members().filter(
+      (m): m is [string, Tensor] => m[1] instanceof Buffer || (buffers.has(m[0]) && isTensor(m[1])),
+    );
   }
 
   /** The parameters of the module and those in it, each once. */

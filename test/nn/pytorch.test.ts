@@ -15,7 +15,7 @@ const missing = ['Container', 'CrossMapLRN2d', 'DataParallel', 'SyncBatchNorm'];
 const later: Record<string, string[]> = {
   '1.13': [],
   '2.6': [
-    ...['EmbeddingBag', 'LPPool3d', 'MultiheadAttention', 'RMSNorm', 'Transformer'],
+    ...['EmbeddingBag', 'MultiheadAttention', 'Transformer'],
     ...['TransformerDecoderLayer', 'TransformerEncoderLayer'],
   ],
 };

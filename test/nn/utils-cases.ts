@@ -1,6 +1,6 @@
 /** What utils.py does in Python, done here: each case gives the same names. */
 import { untyped } from '../support/torch';
-import { weights } from './utils-weights';
+import { now, weights } from './utils-weights';
 
 const torch = untyped;
 const { nn } = torch;
@@ -74,4 +74,54 @@ const lstm = () =>
 const gru = () => recurrent(() => new nn.GRU(4, 5, 2, { bias: false }), [[2, 3, 5]]);
 const elman = () => recurrent(() => new nn.RNN(4, 5, { nonlinearity: 'relu', batchFirst: true }), [[1, 3, 5]]);
 
-export const cases: Record<string, Case> = { packing, lists, lstm, gru, elman, ...weights };
+const averages = torch.optim.swaUtils;
+
+function averaged() {
+  const found: Record<string, unknown> = {};
+  const avgFn = averages.getEmaAvgFn(0.9);
+  for (const [name, given] of Object.entries({ mean: {}, ema: { avgFn }, buffers: { avgFn, useBuffers: true } })) {
+    const net = new nn.Sequential(new nn.Linear(3, 4), new nn.BatchNorm1d(4));
+    const average = new averages.AveragedModel(net, given);
+    const optimizer = new torch.optim.SGD(net.parameters(), { lr: 0.1 });
+    const batches = [0, 1, 2, 3].map(() => torch.randn([5, 3]));
+    for (const batch of batches) {
+      optimizer.zeroGrad();
+      net.forward(batch).mul(2).sub(1).pow(2).sum().backward();
+      optimizer.step();
+      average.updateParameters(net);
+    }
+    found[name] = now(average);
+    averages.updateBn(
+      batches.slice(1).map((batch) => [batch, 0]),
+      average,
+    );
+    found[`${name} updated`] = [now(average), average.eval().forward(batches[0])];
+  }
+  return found;
+}
+
+function laterLayers() {
+  const x = torch.randn([2, 3, 4, 4, 5]);
+  const given = new nn.Parameter(x);
+  const pooled = new nn.LPPool3d(2, 2, { ceilMode: true }).forward(given);
+  pooled.sum().backward();
+  const norm = new nn.RMSNorm([4, 5], 1e-3);
+  const normed = norm.forward(x);
+  normed.pow(2).sum().backward();
+  return {
+    pooled: [pooled, given.grad],
+    normed: [normed, norm.weight.grad, norm.stateDict()],
+    plain: new nn.RMSNorm(5).forward(x),
+  };
+}
+
+export const cases: Record<string, Case> = {
+  packing,
+  lists,
+  lstm,
+  gru,
+  elman,
+  ...weights,
+  averaged,
+  later_layers: laterLayers,
+};

@@ -30,7 +30,7 @@ const copied = ([text, dict]: any) => [
   text,
   Object.fromEntries(Object.entries(dict).map(([key, tensor]: any) => [key, tensor.clone()])),
 ];
-const now = (module: any) => copied(state(module));
+export const now = (module: any) => copied(state(module));
 
 const image = (channels = 2) => torch.randn([2, channels, 5, 5]);
 

@@ -19,6 +19,7 @@ import torch.nn.utils.parametrize as parametrize
 import torch.nn.utils.prune as prune
 import torch.nn.utils.rnn as rnn
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, update_bn
 
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
@@ -329,6 +330,57 @@ def fusion():
         fused = fuse(layer.eval(), norm.eval(), *given)
         found[name] = [state(fused), fused(data), [one.requires_grad for one in fused.parameters()]]
     return found
+
+
+def ema(average, parameter, count):
+    return 0.9 * average + (1 - 0.9) * parameter
+
+
+@case
+def averaged():
+    found = {}
+    for name, given in [("mean", {}), ("ema", {"avg_fn": ema}), ("buffers", {"avg_fn": ema, "use_buffers": True})]:
+        net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+        average = AveragedModel(net, **given)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        batches = [torch.randn(5, 3) for _ in range(4)]
+        for batch in batches:
+            optimizer.zero_grad(set_to_none=True)
+            net(batch).mul(2).sub(1).pow(2).sum().backward()
+            optimizer.step()
+            average.update_parameters(net)
+        found[name] = state(average)
+        update_bn([[batch, 0] for batch in batches[1:]], average)
+        found[name + " updated"] = [state(average), average.eval()(batches[0])]
+    return found
+
+
+class RMSNorm(nn.Module):
+    """As in later releases."""
+
+    def __init__(self, shape, eps):
+        super().__init__()
+        self.shape, self.eps = shape, eps
+        self.weight = nn.Parameter(torch.ones(shape))
+
+    def forward(self, x):
+        dims = [i - len(self.shape) for i in range(len(self.shape))]
+        return x * torch.rsqrt(x.pow(2).mean(dims, True) + self.eps) * self.weight
+
+
+@case
+def later_layers():
+    x = torch.randn(2, 3, 4, 4, 5)
+    given = nn.Parameter(x)
+    # nn.LPPool3d
+    means = nn.functional.avg_pool3d(given.pow(2.0), 2, padding=0, ceil_mode=True)
+    pooled = (torch.sign(means) * nn.functional.relu(torch.abs(means))).mul(8).pow(1.0 / 2.0)
+    pooled.sum().backward()
+    norm = RMSNorm([4, 5], 1e-3)
+    normed = norm(x)
+    normed.pow(2).sum().backward()
+    plain = RMSNorm([5], torch.finfo(torch.float32).eps)(x)
+    return {"pooled": [pooled, given.grad], "normed": [normed, norm.weight.grad, norm.state_dict()], "plain": plain}
 
 
 with open(os.path.join(sys.argv[1], "cases.json"), "w") as file:

@@ -210,3 +210,67 @@ test('wrong names, amounts and parametrizations are refused, and change nothing'
     linear.dispose();
   });
 });
+
+test('averages: of several parameters at once, of an asynchronous loader, with wrong arguments', async () => {
+  const { AveragedModel, getEmaMultiAvgFn, getSwaMultiAvgFn, updateBn } = untyped.optim.swaUtils;
+  const net = new torch.nn.Sequential(new torch.nn.Linear(2, 2), new torch.nn.BatchNorm1d(2));
+  const setAll = (value: number) =>
+    torch.noGrad(() => {
+      for (const parameter of net.parameters()) parameter.fill_(value);
+    });
+  const all = (model: any): number[] =>
+    torch.scope(() => [
+      ...new Set<number>(model.parameters().flatMap((one: any) => [...one.flatten().toTypedArray()])),
+    ]);
+  const [mean, ema] = [
+    new AveragedModel(net, { multiAvgFn: getSwaMultiAvgFn() }),
+    new AveragedModel(net, { multiAvgFn: getEmaMultiAvgFn(0.75) }),
+  ];
+  const before = torch.memory().tensors;
+  for (const value of [1, 3, 8]) {
+    setAll(value);
+    mean.updateParameters(net);
+    ema.updateParameters(net);
+  }
+  expect(torch.memory().tensors).toBe(before);
+  expect([all(mean), all(ema), Number(mean.nAveraged.item())]).toEqual([[4], [3.125], 3]);
+  async function* loader() {
+    for (const value of [1, 3]) yield torch.full([4, 2], value);
+  }
+  const running = updateBn(loader(), net);
+  expect([net.training, net.at(1)]).toEqual([true, expect.objectContaining({ momentum: null })]);
+  await running;
+  expect(net.at(1)).toMatchObject({ momentum: 0.1 });
+  expect([...(net.at(1) as any).runningMean.toTypedArray()]).toEqual([40, 40]);
+  const refused = [
+    () => new AveragedModel(3),
+    () => new AveragedModel(net, { avgFn: () => 0, multiAvgFn: () => 0 }),
+    () => mean.updateParameters(new torch.nn.Linear(2, 2)),
+    () => updateBn(3, net),
+    () => updateBn([3], net),
+    () => getEmaMultiAvgFn(2),
+  ];
+  expect(refused.map((fn) => thrown(fn).code)).toEqual(refused.map(() => 'ERR_TORCH_ARGUMENT'));
+  expect(net.at(1)).toMatchObject({ momentum: 0.1 });
+  for (const one of [mean, ema, net]) one.dispose();
+});
+
+test('nn.Buffer: a buffer of the module whose property it is', () => {
+  torch.scope(() => {
+    const { Buffer } = torch.nn;
+    class Net extends torch.nn.Module {
+      mean = new Buffer(torch.ones([2]));
+      hidden = new Buffer(torch.zeros([3]), { persistent: false });
+    }
+    const net = torch.scope(() => new Net());
+    expect(net.namedBuffers().map(([name]) => name)).toEqual(['mean', 'hidden']);
+    expect(Object.keys(net.stateDict())).toEqual(['mean']);
+    const copy = net.deepCopy().double();
+    expect([copy.mean.dtype, net.mean.dtype, copy.mean.persistent]).toEqual(['float64', 'float32', true]);
+    copy.loadStateDict({ mean: torch.full([2], 5) });
+    expect(copy.mean.toArray()).toEqual([5, 5]);
+    net.dispose();
+    expect([net.mean.disposed, net.hidden.disposed, copy.mean.disposed]).toEqual([true, true, false]);
+    expect(thrown(() => new Buffer(3 as never)).code).toBe('ERR_TORCH_ARGUMENT');
+  });
+});
