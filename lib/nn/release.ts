@@ -11,6 +11,12 @@ const hasRmsNorm = since(2, 4);
 /** Fused layers keep `requiresGrad` and the dtypes of the layer; before, their parameters required gradients. */
 export const fusedKeepsOptions = is2;
 
+/** `bias` of the Transformer's layers is an argument by position too. */
+export const biasIsPositional = since(2, 1);
+
+/** EmbeddingBag prints its mode in quotes. */
+export const quotesMode = since(2, 1);
+
 const EPSILON: Readonly<Record<string, number>> = { float64: 2 ** -52, float16: 2 ** -10, bfloat16: 2 ** -7 };
 
 /** RMSNorm: an op from 2.4 on; before, what that op computes. */

@@ -274,3 +274,18 @@ test('nn.Buffer: a buffer of the module whose property it is', () => {
     expect(thrown(() => new Buffer(3 as never)).code).toBe('ERR_TORCH_ARGUMENT');
   });
 });
+
+test('Transformer layers without bias have no biases', () => {
+  torch.scope(() => {
+    const net = new torch.nn.Transformer(4, 2, 1, 1, 8, { bias: false, dropout: 0, batchFirst: true });
+    expect(Object.keys(net.stateDict()).filter((key) => key.includes('bias'))).toEqual([]);
+    const full = new torch.nn.Transformer(4, 2, 1, 1, 8, { dropout: 0, batchFirst: true });
+    full.loadStateDict(net.stateDict(), { strict: false });
+    torch.noGrad(() => {
+      for (const [name, parameter] of full.namedParameters()) if (name.endsWith('bias')) parameter.zero_();
+    });
+    const x = torch.randn([2, 3, 4]);
+    expect(torch.allclose(net.forward(x, x), full.forward(x, x), { atol: 1e-5 })).toBe(true);
+    for (const one of [net, full]) one.dispose();
+  });
+});
