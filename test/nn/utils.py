@@ -372,14 +372,17 @@ class RMSNorm(nn.Module):
 def later_layers():
     x = torch.randn(2, 3, 4, 4, 5)
     given = nn.Parameter(x)
-    # nn.LPPool3d
-    means = nn.functional.avg_pool3d(given.pow(2.0), 2, padding=0, ceil_mode=True)
-    pooled = (torch.sign(means) * nn.functional.relu(torch.abs(means))).mul(8).pow(1.0 / 2.0)
+    if hasattr(nn, "LPPool3d"):
+        pooled = nn.LPPool3d(2, 2, ceil_mode=True)(given)
+    else:
+        means = nn.functional.avg_pool3d(given.pow(2.0), 2, padding=0, ceil_mode=True)
+        pooled = (torch.sign(means) * nn.functional.relu(torch.abs(means))).mul(8).pow(1.0 / 2.0)
     pooled.sum().backward()
-    norm = RMSNorm([4, 5], 1e-3)
+    made = getattr(nn, "RMSNorm", RMSNorm)
+    norm = made([4, 5], 1e-3)
     normed = norm(x)
     normed.pow(2).sum().backward()
-    plain = RMSNorm([5], torch.finfo(torch.float32).eps)(x)
+    plain = made([5], torch.finfo(torch.float32).eps)(x)
     return {"pooled": [pooled, given.grad], "normed": [normed, norm.weight.grad, norm.state_dict()], "plain": plain}
 
 
