@@ -4,6 +4,7 @@ import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
 import { unknownOption } from '../addon/options';
 import { argumentError, codedError } from '../errors/errors';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { pythonBoolean, pythonFloat, pythonNumbers, pythonText } from './python';
 
@@ -138,7 +139,7 @@ export const tensor: Kind<Tensor | null> = orNull(
   kind<Tensor>(
     'a Tensor',
     undefined,
-    (value) => (isTensor(value) ? value : undefined),
+    (value) => (isTensor(value) ? bare(value) : undefined),
     () => '',
   ),
 );

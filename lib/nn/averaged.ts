@@ -8,7 +8,7 @@ import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Args, type Device, flag, fn, kind, orNull, read, text } from './arguments';
 import { Module, name as pythonNames } from './module';
 import { BatchNorm } from './normalization';
-import { averagesTogether, syncsBuffers } from './release';
+import { averagesByLerp, syncsBuffers } from './release';
 
 const spec = {
   model: kind<Module>(
@@ -85,14 +85,14 @@ export class AveragedModel<M extends Module = Module> extends Module {
 
   /** @internal */
   _average(averages: Tensor[], values: Tensor[], count: number): void {
-    const { avgFn } = this;
-    const multiAvgFn = this.multiAvgFn ?? (avgFn === null && averagesTogether ? getSwaMultiAvgFn() : null);
+    const { avgFn, multiAvgFn } = this;
     if (multiAvgFn === null) {
       const next = avgFn ?? getSwaAvgFn();
-      copyAll(
-        averages,
-        averages.map((average, i) => next(average, values[i]!, count)),
-      );
+      for (const [i, average] of averages.entries()) {
+        const value = values[i]!;
+        if (avgFn === null && averagesByLerp(average.device)) getSwaMultiAvgFn()([average], [value], count);
+        else average.copy_(next(average, value, count));
+      }
       return;
     }
     const groups = new Map<string, number[]>();

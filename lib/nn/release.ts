@@ -42,5 +42,5 @@ export function normalizedByRoot(input: Tensor, shape: readonly number[], weight
 /** AveragedModel copies the model's buffers where it does not average them. */
 export const syncsBuffers = is2;
 
-/** AveragedModel moves averages towards parameters with `lerp_`, if the program gives no function for that. */
-export const averagesTogether = is2;
+/** AveragedModel uses `lerp_` for its means on devices that have ops for lists of tensors. */
+export const averagesByLerp = (device: string): boolean => is2 && device !== 'cpu';

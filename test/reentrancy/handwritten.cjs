@@ -74,6 +74,7 @@ const path_ = 'takes a path and options that ownOptions reads once: see load';
 
 /** The calls, by the callback and a tensor to dispose. */
 const functions = {
+  ...require('./handwritten-utils.cjs')({ torch, options, list, generator, read, nothing }),
   getAllocationThreshold: nothing(numbers),
   setAllocationThreshold: nothing(numbers),
   'audit.label': [(fire) => torch.audit.label('a', 'b', () => read(fire, 5))],

@@ -120,7 +120,7 @@ export function fuseLinearBnEval<M extends Module>(linear: M, bn: Module): M {
 }
 
 /** A module of a class whose parameters have no initial values: `skipInit(torch.nn.Linear, 5, 1)`. */
-export function skipInit<A extends unknown[], M extends Module>(moduleCls: new (...args: A) => M, ...args: A): M {
+export function skipInit<M extends Module>(moduleCls: new (...args: any[]) => M, ...args: any[]): M {
   if (typeof moduleCls !== 'function' || !(moduleCls.prototype instanceof Module)) {
     throw argumentError('nn.utils.skipInit', 'moduleCls', 'a class of Modules', moduleCls);
   }

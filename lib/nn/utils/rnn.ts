@@ -5,7 +5,7 @@ import { ownScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { type Args, flag, float, int, type Kind, orNull, read, text } from '../arguments';
 import { aten } from '../ops';
-import { a, aTensor, lengthsOf, tensorsOf } from './kinds';
+import { a, aTensor, lengthsOf, listOf, tensorsOf } from './kinds';
 import { invertPermutation, PackedSequence, type PackedTarget } from './packed';
 
 export { invertPermutation, PackedSequence, type PackedTarget };
@@ -93,10 +93,10 @@ export function padSequence(
     Omit<typeof padded, 'sequences'> & { sequences: Kind<Tensor | Iterable<Tensor>> }
   >
 ): Tensor {
+  const { sequences, batchFirst, paddingValue, paddingSide } = read('utils.rnn.padSequence', padded, passed);
   return ownScope(() => {
-    const { sequences, batchFirst, paddingValue, paddingSide } = read('utils.rnn.padSequence', padded, passed);
     return aten.padSequence(
-      sequences,
+      listOf(sequences),
       batchFirst,
       paddingValue,
       ...(paddingSide === 'right' ? [] : [paddingSide]),
@@ -132,10 +132,11 @@ export function packSequence(
     { sequences: Kind<Iterable<Tensor>>; enforceSorted: typeof packingList.enforceSorted }
   >
 ): PackedSequence {
+  const { sequences, enforceSorted } = read('utils.rnn.packSequence', packingList, passed);
   return ownScope(() => {
-    const { sequences, enforceSorted } = read('utils.rnn.packSequence', packingList, passed);
-    const lengths = sequences.map((one) => one.shape[0] ?? 0);
-    return packPaddedSequence(padSequence(sequences), lengths, { enforceSorted });
+    const list = listOf(sequences);
+    const lengths = list.map((one) => one.shape[0] ?? 0);
+    return packPaddedSequence(padSequence(list), lengths, { enforceSorted });
   });
 }
 
