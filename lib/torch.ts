@@ -49,6 +49,7 @@ export { openScope, Scope, scope } from './lifetimes/scope';
 export { tensors } from './lifetimes/walk';
 export { type AllocationEvent, getAllocationThreshold, setAllocationThreshold } from './metrics/allocations';
 export * as nn from './nn';
+export * as optim from './nn/optim';
 export * as audit from './observe/audit/public';
 export {
   type RunningTensorLogger,
@@ -58,7 +59,6 @@ export {
   type TensorLoggerOptions,
   type TensorReport,
 } from './observe/logger';
-export * as optim from './optim';
 export { type PrintChanges, type PrintOptions, setPrintOptions } from './print/options';
 export type { Element, NestedArray } from './tensor/read';
 export { fromShared, type SharedTensor, SharedToken } from './tensor/share';

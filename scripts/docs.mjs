@@ -16,7 +16,8 @@ import { groups, pages } from './steps/site-pages.mjs';
 /** Types in the signatures of modules, by the file in lib/nn. */
 const ofModules = {
   activations: ['Unary'],
-  arguments: ['Args', 'Kind', 'Named', 'Spec', 'Values'],
+  arguments: ['Args', 'Device', 'Kind', 'Named', 'Spec', 'Values'],
+  averaged: ['Batch'],
   containers: ['Dict'],
   conv: ['ConvNd', 'PaddingMode', 'PaddingOf', 'Size'],
   distances: ['OfTwo'],
@@ -29,9 +30,16 @@ const ofModules = {
   normalization: ['NormBase'],
   padding: ['Size'],
   pooling: ['OutputSize', 'Pooled', 'Size'],
-  recurrent: ['Mode', 'Result'],
+  recurrent: ['LstmState', 'Mode', 'Result'],
   'transformer-layers': ['Four', 'Mask'],
-  utils: ['Tensors'],
+  'utils/computed': ['Method'],
+  'utils/fusion': ['Pair'],
+  'utils/gradients': ['Tensors'],
+  'utils/norms': ['SpectralArgs'],
+  'utils/parametrizations': ['OrthogonalMap'],
+  'utils/prune': ['Norm'],
+  'utils/prune-methods': ['MethodClass'],
+  'utils/rnn': ['Lengths'],
   vision: ['Size', 'WindowArgs'],
 };
 

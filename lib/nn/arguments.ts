@@ -4,6 +4,7 @@ import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
 import { unknownOption } from '../addon/options';
 import { argumentError, codedError } from '../errors/errors';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { pythonBoolean, pythonFloat, pythonNumbers, pythonText } from './python';
 
@@ -35,7 +36,8 @@ type Mixed<P extends unknown[], N> =
 /** The arguments of a constructor: the tuple `P`, or the first ones of it and the others by name. */
 export type Args<P extends unknown[], S extends Spec> = P | Mixed<P, Named<S>>;
 
-function kind<T>(
+/** Makes a kind: `text` is the value as Python prints it. */
+export function kind<T>(
   expected: string,
   value: T | undefined,
   convert: (value: unknown) => T | undefined,
@@ -137,7 +139,7 @@ export const tensor: Kind<Tensor | null> = orNull(
   kind<Tensor>(
     'a Tensor',
     undefined,
-    (value) => (isTensor(value) ? value : undefined),
+    (value) => (isTensor(value) ? bare(value) : undefined),
     () => '',
   ),
 );
@@ -183,7 +185,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
 }
 
-export const nameOf = (module: string): string => `nn.${module}`;
+export const nameOf = (module: string): string => (module.startsWith('optim.') ? module : `nn.${module}`);
 
 /** The values of a constructor's arguments. */
 export function read<S extends Spec>(module: string, spec: S, passed: readonly unknown[]): Values<S> {

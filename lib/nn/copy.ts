@@ -2,7 +2,8 @@
 import { inGradMode } from '../autograd/mode';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Module } from './module';
-import { held, Parameter, UninitializedBuffer } from './parameter';
+import { Buffer, held, Parameter, UninitializedBuffer } from './parameter';
+import { attach } from './utils/computed';
 
 interface Made {
   /** Modules and tensors that were copied: shared ones stay shared. */
@@ -25,11 +26,19 @@ function copyOf(module: Module, made: Made): Module {
   for (const key of Reflect.ownKeys(module)) {
     if (key === '_state') continue;
     const descriptor = Object.getOwnPropertyDescriptor(module, key)!;
-    const value = copyOfValue((module as unknown as Record<PropertyKey, unknown>)[key], made);
     const persistent = module._state.buffers.get(key as string);
+    // Getters compute: their values are not copied.
+    if (persistent === undefined && descriptor.get !== undefined) {
+      Object.defineProperty(copy, key, descriptor);
+      continue;
+    }
+    const value = copyOfValue((module as unknown as Record<PropertyKey, unknown>)[key], made);
     if (persistent !== undefined) copy.registerBuffer(key as string, value as Tensor | null, { persistent });
-    else if (descriptor.get === undefined) Object.defineProperty(copy, key, { ...descriptor, value });
-    else Object.defineProperty(copy, key, descriptor);
+    else Object.defineProperty(copy, key, { ...descriptor, value });
+  }
+  for (const [name, key] of module._state.keys) copy._state.keys.set(name, key);
+  for (const [name, { method }] of module._state.computed) {
+    attach(copy, name, method, (copy as unknown as Record<string, Tensor>)[name]!);
   }
   return copy;
 }
@@ -54,6 +63,7 @@ function copyOfTensor(tensor: Tensor): Tensor {
     if (tensor instanceof Parameter) {
       return new (tensor.constructor as typeof Parameter)(copy, { requiresGrad: tensor.requiresGrad });
     }
+    if (tensor instanceof Buffer) return new Buffer(copy, { persistent: tensor.persistent });
     const own = held(copy);
     if (tensor instanceof UninitializedBuffer) Object.setPrototypeOf(own, UninitializedBuffer.prototype);
     return own;

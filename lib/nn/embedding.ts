@@ -8,7 +8,8 @@ import type { FactoryArgs } from './linear';
 import { Module } from './module';
 import { F } from './ops';
 import { Parameter } from './parameter';
-import { pythonFloat } from './python';
+import { pythonFloat, pythonText } from './python';
+import { quotesMode } from './release';
 
 interface Shared {
   numEmbeddings: number;
@@ -221,6 +222,6 @@ export class EmbeddingBag extends Module {
 
   override extraRepr(): string {
     const padding = this.paddingIdx === null ? '' : `, padding_idx=${this.paddingIdx}`;
-    return `${sizeText(this, '')}, mode=${this.mode}${padding}`;
+    return `${sizeText(this, '')}, mode=${quotesMode ? pythonText(this.mode) : this.mode}${padding}`;
   }
 }

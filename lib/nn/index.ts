@@ -25,9 +25,17 @@ export {
   InstanceNorm3d,
   LayerNorm,
   LocalResponseNorm,
+  RMSNorm,
 } from './normalization';
 export * from './padding';
-export { Parameter, type ParameterOptions, UninitializedBuffer, UninitializedParameter } from './parameter';
+export {
+  Buffer,
+  type BufferOptions,
+  Parameter,
+  type ParameterOptions,
+  UninitializedBuffer,
+  UninitializedParameter,
+} from './parameter';
 export * from './pooling';
 export { GRU, LSTM, RNN, RNNBase } from './recurrent';
 export type {

@@ -7,6 +7,7 @@ import { asGiven, bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { isPlainObject } from './arguments';
 import { fans } from './fans';
+import { isSkipping } from './filling';
 import { aten, linalg } from './ops';
 
 type Mode = 'fanIn' | 'fanOut' | 'fan_in' | 'fan_out';
@@ -68,6 +69,7 @@ function given(fn: string, names: readonly string[], defaults: readonly unknown[
 
 /** Runs `fill` without recording gradients, and gives the tensor. */
 function filled(tensor: Tensor, fill: () => void): Tensor {
+  if (isSkipping()) return tensor;
   inGradMode(false, () => ownScope(fill));
   return asGiven(tensor) as Tensor;
 }

@@ -17,7 +17,7 @@ import {
   prepareClasses,
   prepareOwn,
 } from './hooks';
-import { owned, Parameter, zeroed } from './parameter';
+import { Buffer, owned, Parameter, zeroed } from './parameter';
 import {
   type IncompatibleKeys,
   type LoadOptions,
@@ -31,6 +31,7 @@ import {
   stateOf,
 } from './state';
 import { textOf } from './text';
+import type { Computed } from './utils/computed';
 import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
@@ -39,6 +40,10 @@ const inspect = Symbol.for('nodejs.util.inspect.custom');
 class State {
   /** Registered buffers, and whether they are part of the state dict. */
   readonly buffers = new Map<string, boolean>();
+  /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
+  readonly computed = new Map<string, Computed>();
+  /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
+  readonly keys = new Map<string, string>();
   /** Null without hooks. */
   calls: CallHooks | null = null;
   hooks: StateHooks | null = null;
@@ -79,7 +84,7 @@ export class Module {
 
   /** @internal */
   _keyOf(name: string): string {
-    return this._names[name] ?? name;
+    return this._state.keys.get(name) ?? this._names[name] ?? name;
   }
 
   /** @internal By property name. */
@@ -104,8 +109,9 @@ export class Module {
   /** @internal */
   _ownBuffers(): [name: string, value: Tensor][] {
     const { buffers } = this._state;
-    if (buffers.size === 0) return [];
-    return this._members().filter((m): m is [string, Tensor] => buffers.has(m[0]) && isTensor(m[1]));
+    return this._members().filter(
+      (m): m is [string, Tensor] => m[1] instanceof Buffer || (buffers.has(m[0]) && isTensor(m[1])),
+    );
   }
 
   /** The parameters of the module and those in it, each once. */
@@ -392,6 +398,7 @@ export class Module {
     for (const [, module] of this._tree()) {
       for (const [, parameter] of module._ownParameters()) parameter.dispose();
       for (const [, buffer] of module._ownBuffers()) buffer.dispose();
+      for (const { tensor } of module._state.computed.values()) tensor.dispose();
     }
   }
 

@@ -4,12 +4,14 @@ import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, float, int, intList, made, nameOf, orNull, read } from './arguments';
+import { constant_ } from './init';
 import { constant, filledIn, layer } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module, name as pythonNames } from './module';
 import { aten, F } from './ops';
 import type { Parameter } from './parameter';
 import { pythonBoolean, pythonFloat, pythonNumbers } from './python';
+import { normalizedByRoot } from './release';
 import type { StateDict } from './state';
 
 const spec = {
@@ -257,6 +259,50 @@ export class LayerNorm extends Module {
     const { normalizedShape, eps, elementwiseAffine } = this;
     const affine = pythonBoolean(elementwiseAffine);
     return `${pythonNumbers(normalizedShape)}, eps=${pythonFloat(eps)}, elementwise_affine=${affine}`;
+  }
+}
+
+const rmsNorm = {
+  normalizedShape: intList(),
+  eps: orNull(float()),
+  elementwiseAffine: flag(true),
+  ...factory,
+};
+
+/** Divides by the root of the mean square over the last dimensions. */
+export class RMSNorm extends Module {
+  normalizedShape: number[];
+  /** Null for the dtype's own. */
+  eps: number | null;
+  elementwiseAffine: boolean;
+  weight: Parameter | null;
+
+  constructor(
+    ...passed: Args<
+      [normalizedShape: number | number[], eps?: number | null, elementwiseAffine?: boolean, ...FactoryArgs],
+      typeof rmsNorm
+    >
+  ) {
+    super();
+    const given = read('RMSNorm', rmsNorm, passed);
+    this.normalizedShape = given.normalizedShape;
+    this.eps = given.eps;
+    this.elementwiseAffine = given.elementwiseAffine;
+    this.weight = given.elementwiseAffine ? constant(given.normalizedShape, 1, given) : null;
+  }
+
+  resetParameters(): void {
+    if (this.weight !== null) constant_(this.weight, 1);
+  }
+
+  override forward<T extends Tensor>(input: T): Same<T> {
+    return normalizedByRoot(input, this.normalizedShape, this.weight, this.eps) as Same<T>;
+  }
+
+  override extraRepr(): string {
+    const { normalizedShape, eps, elementwiseAffine } = this;
+    const epsilon = eps === null ? 'None' : pythonFloat(eps);
+    return `${pythonNumbers(normalizedShape)}, eps=${epsilon}, elementwise_affine=${pythonBoolean(elementwiseAffine)}`;
   }
 }
 

@@ -46,6 +46,28 @@ export class Parameter<D extends DType = DType, S extends Shape = Shape> extends
   }
 }
 
+export interface BufferOptions {
+  /** Whether it is part of the state dict. Default: true. */
+  persistent?: boolean | undefined;
+}
+
+/** A tensor that is a buffer of the module whose property it is. It shares the memory of `tensor`; no scope owns it. */
+export class Buffer<D extends DType = DType, S extends Shape = Shape> extends Tensor<D, S> {
+  readonly persistent: boolean;
+
+  constructor(tensor: Tensor<D, S>, options: BufferOptions | boolean = {}) {
+    const given = typeof options === 'boolean' ? { persistent: options } : options;
+    const { persistent = true } = ownOptions('nn.Buffer', given, ['persistent']);
+    if (!isTensor(tensor)) throw argumentError('nn.Buffer', 'tensor', 'a Tensor', tensor);
+    if (typeof persistent !== 'boolean') throw argumentError('nn.Buffer', 'persistent', 'a boolean', persistent);
+    if (tensor.disposed) throw disposedError('nn.Buffer', tensor._handle);
+    const own = held(tensor);
+    super(own._handle, constructorKey);
+    this._guard = own._guard;
+    this.persistent = persistent;
+  }
+}
+
 /** A parameter of a lazy module whose shape is not known yet. The module's first `forward` makes it a Parameter. */
 export class UninitializedParameter extends Parameter {
   override [inspect](): string {

@@ -1,5 +1,6 @@
 /** Pooling. */
 import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { buffer, flag, int, intOrInts, ints, type Kind, nameOf, num, numOrNums, orNull } from './arguments';
 import { layer } from './layer';
@@ -132,6 +133,17 @@ export type AvgPool2d = InstanceType<typeof AvgPool2d>;
 export const AvgPool3d = avgPool(3);
 export type AvgPool3d = InstanceType<typeof AvgPool3d>;
 
+/** As Python composes it. */
+function lpPool3d(input: Tensor, normType: number, kernelSize: Size, stride: Size | null, ceilMode: boolean): Tensor {
+  const sizes = typeof kernelSize === 'number' ? new Array<number>(3).fill(kernelSize) : kernelSize;
+  const count = sizes.reduce((all, size) => all * size, 1);
+  return ownScope(() => {
+    const means: Tensor = F.avgPool3d(input.pow(normType), kernelSize, stride ?? kernelSize, 0, ceilMode);
+    const signed = means.sign().mul(means.abs().relu()) as Tensor;
+    return signed.mul(count).pow(1 / normType) as Tensor;
+  });
+}
+
 const lpPool = (dims: number) =>
   layer<[normType: number, kernelSize: Size, stride?: Size | null, ceilMode?: boolean]>()(
     `LPPool${dims}d`,
@@ -143,7 +155,9 @@ const lpPool = (dims: number) =>
     },
     {
       forward(input) {
-        return F[`lpPool${dims}d`](input, this.normType, this.kernelSize, this.stride, this.ceilMode);
+        const { normType, kernelSize, stride, ceilMode } = this;
+        if (dims === 3) return lpPool3d(input, normType, kernelSize, stride, ceilMode);
+        return F[`lpPool${dims}d`](input, normType, kernelSize, stride, ceilMode);
       },
       extra: 'norm_type={normType}, kernel_size={kernelSize}, stride={stride}, ceil_mode={ceilMode}',
     },
@@ -152,6 +166,8 @@ export const LPPool1d = lpPool(1);
 export type LPPool1d = InstanceType<typeof LPPool1d>;
 export const LPPool2d = lpPool(2);
 export type LPPool2d = InstanceType<typeof LPPool2d>;
+export const LPPool3d = lpPool(3);
+export type LPPool3d = InstanceType<typeof LPPool3d>;
 
 type OutputSize = number | null | (number | null)[];
 

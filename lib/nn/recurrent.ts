@@ -11,6 +11,7 @@ import { Module } from './module';
 import { aten } from './ops';
 import type { Parameter } from './parameter';
 import { pythonFloat, snakeCase } from './python';
+import { PackedSequence } from './utils/packed';
 
 type Mode = 'LSTM' | 'GRU' | 'RNN_TANH' | 'RNN_RELU';
 const GATES: Readonly<Record<Mode, number>> = { LSTM: 4, GRU: 3, RNN_TANH: 1, RNN_RELU: 1 };
@@ -40,7 +41,8 @@ type SharedArgs = [
   dropout?: number,
   bidirectional?: boolean,
 ];
-type Result<H> = [output: Tensor, hidden: H];
+type Result<H, T = Tensor> = [output: T, hidden: H];
+type LstmState = readonly [hidden: Tensor, cell: Tensor];
 
 function demand({ mode, hiddenSize, dropout, numLayers, projSize }: Values<typeof base>, name: string): void {
   const at = nameOf(name);
@@ -122,46 +124,85 @@ export class RNNBase extends Module {
     return Array.from({ length: flat.length / each }, (_, i) => flat.slice(i * each, (i + 1) * each));
   }
 
-  /** @internal */
+  /** @internal Also those that a hook or a parametrization computes. */
   _flatWeights(): Parameter[] {
-    const found: Parameter[] = [];
-    for (const [name, value] of this._ownParameters()) if (/^(weight|bias)[IH]/.test(name)) found.push(value);
-    return found;
+    const directions = this.bidirectional ? ['', 'Reverse'] : [''];
+    const kinds = ['weightIh', 'weightHh', ...(this.bias ? ['biasIh', 'biasHh'] : [])];
+    if (this.projSize > 0) kinds.push('weightHr');
+    const all: Parameter[] = [];
+    for (let layer = 0; layer < this.numLayers; layer++) {
+      for (const direction of directions) {
+        for (const kind of kinds) {
+          all.push((this as unknown as Record<string, Parameter>)[`${kind}L${layer}${direction}`]!);
+        }
+      }
+    }
+    return all;
   }
 
-  override forward(input: Tensor, hx: any = null): [Tensor, any] {
+  override forward(input: Tensor, hx?: any): [Tensor, any];
+  override forward(input: PackedSequence, hx?: any): [PackedSequence, any];
+  override forward(input: Tensor | PackedSequence, hx: any = null): [Tensor | PackedSequence, any] {
     const at = `${nameOf(this.constructor.name)}.forward`;
-    if (input.ndim !== 2 && input.ndim !== 3) {
-      throw argumentError(at, 'input', 'a Tensor of 2 or 3 dimensions', input);
-    }
-    const batched = input.ndim === 3;
-    const size = input.shape.at(-1);
-    if (size !== this.inputSize) throw argumentError(at, 'input', `${this.inputSize} as its last size`, input);
     const isLstm = this.mode === 'LSTM';
     if (hx !== null && isLstm !== Array.isArray(hx)) {
       throw argumentError(at, 'hx', isLstm ? 'an array of two Tensors' : 'a Tensor', hx);
     }
-    return ownScope((): [Tensor, any] => {
-      const batchDim = this.batchFirst ? 0 : 1;
-      const all = batched ? input : (input.unsqueeze(batchDim) as Tensor);
-      const given: Tensor[] | null = hx === null ? null : isLstm ? [...hx] : [hx];
-      const hidden = given?.map((one) => this._wide(at, one, batched)) ?? this._zeros(all, isLstm);
-      const states = this._checked(at, hidden, all.shape[batchDim]!);
-      const results = aten[OPS[this.mode]](
-        all,
-        isLstm ? states : states[0],
-        this._flatWeights(),
-        this.bias,
-        this.numLayers,
-        this.dropout,
-        this.training,
-        this.bidirectional,
-        this.batchFirst,
-      ) as Tensor[];
-      const [output, ...after] = results as [Tensor, ...Tensor[]];
-      const last = batched ? after : after.map((one) => one.squeeze(1) as Tensor);
-      return [batched ? output : (output.squeeze(batchDim) as Tensor), isLstm ? last : last[0]];
-    });
+    const states: Tensor[] | null = hx === null ? null : isLstm ? [...hx] : [hx];
+    const [output, last] = ownScope(() =>
+      input instanceof PackedSequence ? this._packed(at, input, states) : this._padded(at, input, states),
+    );
+    return [output, isLstm ? last : last[0]];
+  }
+
+  private _padded(at: string, input: Tensor, given: Tensor[] | null): [Tensor, Tensor[]] {
+    if (input.ndim !== 2 && input.ndim !== 3) {
+      throw argumentError(at, 'input', 'a Tensor of 2 or 3 dimensions', input);
+    }
+    const batched = input.ndim === 3;
+    this._demandSize(at, input);
+    const batchDim = this.batchFirst ? 0 : 1;
+    const all = batched ? input : (input.unsqueeze(batchDim) as Tensor);
+    const batch = all.shape[batchDim]!;
+    const hidden = given?.map((one) => this._wide(at, one, batched)) ?? this._zeros(all, batch);
+    const [output, ...after] = this._call(all, null, this._checked(at, hidden, batch));
+    const last = batched ? after : after.map((one) => one.squeeze(1) as Tensor);
+    return [batched ? output : (output.squeeze(batchDim) as Tensor), last];
+  }
+
+  private _packed(at: string, input: PackedSequence, given: Tensor[] | null): [PackedSequence, Tensor[]] {
+    const { data, batchSizes, sortedIndices, unsortedIndices } = input;
+    if (data.ndim !== 2) throw argumentError(at, 'input', 'a PackedSequence of 2 dimensions', data);
+    this._demandSize(at, data);
+    const batch = Number((batchSizes.at(0) as Tensor).item());
+    const ordered = (states: Tensor[], order: Tensor | null) =>
+      order === null ? states : states.map((one) => one.indexSelect(1, order) as Tensor);
+    const hidden = given === null ? this._zeros(data, batch) : given.map((one) => this._wide(at, one, true));
+    const sorted = given === null ? hidden : ordered(hidden, sortedIndices);
+    const [output, ...after] = this._call(data, batchSizes, this._checked(at, sorted, batch));
+    const packed = new PackedSequence(output, batchSizes, sortedIndices, unsortedIndices);
+    return [packed, ordered(after, unsortedIndices)];
+  }
+
+  /** The op, whose two forms have different arguments. */
+  private _call(data: Tensor, batchSizes: Tensor | null, states: Tensor[]): [Tensor, ...Tensor[]] {
+    return aten[OPS[this.mode]](
+      data,
+      ...(batchSizes === null ? [] : [batchSizes]),
+      this.mode === 'LSTM' ? states : states[0],
+      this._flatWeights(),
+      this.bias,
+      this.numLayers,
+      this.dropout,
+      this.training,
+      this.bidirectional,
+      ...(batchSizes === null ? [this.batchFirst] : []),
+    );
+  }
+
+  private _demandSize(at: string, input: Tensor): void {
+    const size = input.shape.at(-1);
+    if (size !== this.inputSize) throw argumentError(at, 'input', `${this.inputSize} as its last size`, input);
   }
 
   private _wide(at: string, hidden: Tensor, batched: boolean): Tensor {
@@ -180,10 +221,10 @@ export class RNNBase extends Module {
     ];
   }
 
-  private _zeros(input: Tensor, isLstm: boolean): Tensor[] {
-    const shapes = this._stateShapes(input.shape[this.batchFirst ? 0 : 1]!);
+  private _zeros(input: Tensor, batch: number): Tensor[] {
+    const shapes = this._stateShapes(batch);
     const options = { dtype: input.dtype, device: input.device };
-    return shapes.slice(0, isLstm ? 2 : 1).map((shape) => aten.zeros(shape, options) as Tensor);
+    return shapes.slice(0, this.mode === 'LSTM' ? 2 : 1).map((shape) => aten.zeros(shape, options) as Tensor);
   }
 
   private _checked(at: string, states: Tensor[], batch: number): Tensor[] {
@@ -248,7 +289,9 @@ export class RNN extends RNNBase {
     this.nonlinearity = nonlinearity;
   }
 
-  override forward(input: Tensor, hx: Tensor | null = null): Result<Tensor> {
+  override forward(input: Tensor, hx?: Tensor | null): Result<Tensor>;
+  override forward(input: PackedSequence, hx?: Tensor | null): Result<Tensor, PackedSequence>;
+  override forward(input: any, hx: Tensor | null = null): Result<Tensor, any> {
     return super.forward(input, hx);
   }
 }
@@ -258,7 +301,9 @@ export class GRU extends RNNBase {
     super({ mode: 'GRU', ...read('GRU', gru, passed) });
   }
 
-  override forward(input: Tensor, hx: Tensor | null = null): Result<Tensor> {
+  override forward(input: Tensor, hx?: Tensor | null): Result<Tensor>;
+  override forward(input: PackedSequence, hx?: Tensor | null): Result<Tensor, PackedSequence>;
+  override forward(input: any, hx: Tensor | null = null): Result<Tensor, any> {
     return super.forward(input, hx);
   }
 }
@@ -268,7 +313,12 @@ export class LSTM extends RNNBase {
     super({ mode: 'LSTM', ...read('LSTM', lstm, passed) });
   }
 
-  override forward(input: Tensor, hx: readonly [Tensor, Tensor] | null = null): Result<[hidden: Tensor, cell: Tensor]> {
+  override forward(input: Tensor, hx?: LstmState | null): Result<[hidden: Tensor, cell: Tensor]>;
+  override forward(
+    input: PackedSequence,
+    hx?: LstmState | null,
+  ): Result<[hidden: Tensor, cell: Tensor], PackedSequence>;
+  override forward(input: any, hx: LstmState | null = null): Result<[hidden: Tensor, cell: Tensor], any> {
     return super.forward(input, hx);
   }
 }

@@ -8,7 +8,7 @@ import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { HookList } from './hooks';
 import type { Module } from './module';
-import { materialized, UninitializedBuffer, UninitializedParameter } from './parameter';
+import { Buffer, materialized, UninitializedBuffer, UninitializedParameter } from './parameter';
 
 /** Parameters and buffers by name. */
 export type StateDict = Record<string, Tensor>;
@@ -46,7 +46,9 @@ export class StateHooks {
 /** The parameters, then the persistent buffers, of one module, by key. */
 function ownState(module: Module): [key: string, tensor: Tensor][] {
   const { buffers } = module._state;
-  const kept = module._ownBuffers().filter(([name]) => buffers.get(name) === true);
+  const kept = module
+    ._ownBuffers()
+    .filter(([name, tensor]) => buffers.get(name) ?? (tensor instanceof Buffer && tensor.persistent));
   return [...module._ownParameters(), ...kept].map(([name, tensor]) => [module._keyOf(name), tensor]);
 }
 

@@ -10,6 +10,7 @@ import { type FactoryArgs, Linear } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
 import { aten, F } from './ops';
+import { biasIsPositional } from './release';
 
 export type Mask = Tensor | null;
 export type Activation = 'relu' | 'gelu' | Module | ((x: Tensor) => Tensor);
@@ -24,6 +25,9 @@ export const activation: Kind<Activation> = {
       : undefined,
   text: () => '',
 };
+/** `bias` is before `device` by position from 2.1 on. By name, every release has it. */
+export const lastArguments = biasIsPositional ? { bias: flag(true), ...factory } : { ...factory, bias: flag(true) };
+
 export const layerSpec = {
   dModel: int(),
   nhead: int(),
@@ -33,7 +37,7 @@ export const layerSpec = {
   layerNormEps: float(1e-5),
   batchFirst: flag(false),
   normFirst: flag(false),
-  ...factory,
+  ...lastArguments,
 };
 type LayerArgs = [
   dModel: number,
@@ -67,8 +71,8 @@ abstract class Block extends Module {
   /** @internal */
   constructor(given: Values<typeof layerSpec>) {
     super();
-    const { dModel, nhead, dropout, batchFirst, device, dtype } = given;
-    this.selfAttn = new MultiheadAttention(dModel, nhead, { dropout, batchFirst, device, dtype });
+    const { dModel, nhead, dropout, batchFirst, bias, device, dtype } = given;
+    this.selfAttn = new MultiheadAttention(dModel, nhead, { dropout, batchFirst, bias, device, dtype });
   }
 
   /** @internal The parts after the attentions, in Python's order. */
@@ -78,15 +82,16 @@ abstract class Block extends Module {
     dropout,
     normFirst,
     layerNormEps,
+    bias,
     device,
     dtype,
   }: Values<typeof layerSpec>): void {
-    this.linear1 = new Linear(dModel, dimFeedforward, { device, dtype });
+    this.linear1 = new Linear(dModel, dimFeedforward, { bias, device, dtype });
     this.dropout = new Dropout(dropout);
-    this.linear2 = new Linear(dimFeedforward, dModel, { device, dtype });
+    this.linear2 = new Linear(dimFeedforward, dModel, { bias, device, dtype });
     this.normFirst = normFirst;
-    this.norm1 = new LayerNorm(dModel, { eps: layerNormEps, device, dtype });
-    this.norm2 = new LayerNorm(dModel, { eps: layerNormEps, device, dtype });
+    this.norm1 = new LayerNorm(dModel, { eps: layerNormEps, bias, device, dtype });
+    this.norm2 = new LayerNorm(dModel, { eps: layerNormEps, bias, device, dtype });
   }
 
   /** @internal */
@@ -209,10 +214,10 @@ export class TransformerDecoderLayer extends Block {
   constructor(...passed: Args<LayerArgs, typeof layerSpec>) {
     const given = read('TransformerDecoderLayer', layerSpec, passed);
     super(given);
-    const { dModel, nhead, dropout, batchFirst, layerNormEps, device, dtype } = given;
-    this.multiheadAttn = new MultiheadAttention(dModel, nhead, { dropout, batchFirst, device, dtype });
+    const { dModel, nhead, dropout, batchFirst, layerNormEps, bias, device, dtype } = given;
+    this.multiheadAttn = new MultiheadAttention(dModel, nhead, { dropout, batchFirst, bias, device, dtype });
     this._makeRest(given);
-    this.norm3 = new LayerNorm(dModel, { eps: layerNormEps, device, dtype });
+    this.norm3 = new LayerNorm(dModel, { eps: layerNormEps, bias, device, dtype });
     this.dropout1 = new Dropout(dropout);
     this.dropout2 = new Dropout(dropout);
     this.dropout3 = new Dropout(dropout);

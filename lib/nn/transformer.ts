@@ -16,6 +16,7 @@ import {
   type DecoderLayerOptions,
   decoderNames,
   type Four,
+  lastArguments,
   layerSpec,
   type Mask,
   TransformerDecoderLayer,
@@ -111,7 +112,7 @@ const custom: Kind<Module | null> = orNull({
   convert: (value) => (value instanceof Module ? value : undefined),
   text: () => '',
 });
-const { layerNormEps, batchFirst, normFirst, device, dtype } = layerSpec;
+const { layerNormEps, batchFirst, normFirst } = layerSpec;
 const transformer = {
   dModel: int(512),
   nhead: int(8),
@@ -125,8 +126,7 @@ const transformer = {
   layerNormEps,
   batchFirst,
   normFirst,
-  device,
-  dtype,
+  ...lastArguments,
 };
 
 export interface TransformerOptions extends DecoderLayerOptions {
@@ -172,8 +172,8 @@ export class Transformer extends Module {
     super();
     const given = read('Transformer', transformer, passed);
     const { customEncoder, customDecoder, numEncoderLayers, numDecoderLayers, ...others } = given;
-    const norm = () =>
-      new LayerNorm(given.dModel, { eps: given.layerNormEps, device: given.device, dtype: given.dtype });
+    const { layerNormEps: eps, bias, device, dtype } = given;
+    const norm = () => new LayerNorm(given.dModel, { eps, bias, device, dtype });
     this.encoder =
       customEncoder ?? fromLayer(TransformerEncoder, new TransformerEncoderLayer(others), numEncoderLayers, norm());
     this.decoder =

@@ -69,10 +69,44 @@ export type AverageFunction = (average: Tensor, parameter: Tensor, averaged: num
 export const getSwaAvgFn = (): AverageFunction => (average, parameter, averaged) =>
   average.add((parameter.sub(average) as Tensor).div(averaged + 1) as Tensor) as Tensor;
 
+function demandDecay(fn: string, decay: unknown): void {
+  if (typeof decay === 'number' && decay >= 0 && decay <= 1) return;
+  throw argumentError(`optim.swaUtils.${fn}`, 'decay', 'a number from 0 to 1', decay);
+}
+
 /** An average that keeps `decay` of itself (exponential moving average). */
 export function getEmaAvgFn(decay = 0.999): AverageFunction {
-  if (typeof decay !== 'number' || !(decay >= 0 && decay <= 1)) {
-    throw argumentError('optim.swaUtils.getEmaAvgFn', 'decay', 'a number from 0 to 1', decay);
-  }
+  demandDecay('getEmaAvgFn', decay);
   return (average, parameter) => (average.mul(decay) as Tensor).add(parameter.mul(1 - decay) as Tensor) as Tensor;
+}
+
+/** Changes all averages of one dtype and device in place: `(averages, parameters, averagesSoFar)`. */
+export type MultiAverageFunction = (
+  averages: readonly Tensor[],
+  parameters: readonly Tensor[],
+  averaged: number,
+) => void;
+
+const isLinear = (tensor: Tensor): boolean => tensor.isFloatingPoint() || tensor.isComplex();
+
+/** `getSwaAvgFn` for several parameters at once. */
+export const getSwaMultiAvgFn = (): MultiAverageFunction => (averages, parameters, averaged) => {
+  const next = getSwaAvgFn();
+  averages.forEach((average, i) => {
+    // Python computes the weight as a tensor of float32.
+    if (isLinear(average)) average.lerp_(parameters[i]!, Math.fround(1 / (averaged + 1)));
+    else average.copy_(next(average, parameters[i]!, averaged));
+  });
+};
+
+/** `getEmaAvgFn` for several parameters at once. */
+export function getEmaMultiAvgFn(decay = 0.999): MultiAverageFunction {
+  demandDecay('getEmaMultiAvgFn', decay);
+  const next = getEmaAvgFn(decay);
+  return (averages, parameters, averaged) => {
+    averages.forEach((average, i) => {
+      if (isLinear(average)) average.lerp_(parameters[i]!, 1 - decay);
+      else average.copy_(next(average, parameters[i]!, averaged));
+    });
+  };
 }

@@ -71,7 +71,7 @@ function decoded(value: Value, tensors: any[]): any {
 const flat = (value: any): any[] =>
   value instanceof torch.Tensor ? [value] : Array.isArray(value) ? value.flatMap(flat) : [];
 
-const bytesOf = (tensor: any): Buffer => {
+export const bytesOf = (tensor: any): Buffer => {
   const dense = tensor.layout === 'strided' ? tensor.detach() : tensor.detach().toDense();
   const { buffer, byteOffset, byteLength } = dense.toTypedArray() as Uint8Array;
   return Buffer.from(buffer, byteOffset, byteLength);

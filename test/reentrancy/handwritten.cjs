@@ -77,6 +77,7 @@ const nn = modules({ torch, read, ones, options, generator, tensorsOnly, nothing
 
 /** The calls, by the callback and a tensor to dispose. */
 const functions = {
+  ...require('./handwritten-utils.cjs')({ torch, options, list, generator, read, nothing }),
   getAllocationThreshold: nothing(numbers),
   setAllocationThreshold: nothing(numbers),
   'audit.label': [(fire) => torch.audit.label('a', 'b', () => read(fire, 5))],

@@ -1,11 +1,11 @@
-/** torch.nn.utils: clipping of gradients, and parameters as one vector. */
-import { inGradMode } from '../autograd/mode';
-import { argumentError, codedError } from '../errors/errors';
-import { ownScope } from '../lifetimes/scope';
-import { bare } from '../tensor/second-name';
-import { isTensor, type Tensor } from '../tensor/tensor';
-import { aten } from './ops';
-import { setData } from './parameter';
+/** Clipping of gradients, and parameters as one vector. */
+import { inGradMode } from '../../autograd/mode';
+import { argumentError, codedError } from '../../errors/errors';
+import { ownScope } from '../../lifetimes/scope';
+import { bare } from '../../tensor/second-name';
+import { isTensor, type Tensor } from '../../tensor/tensor';
+import { aten } from '../ops';
+import { setData } from '../parameter';
 
 type Tensors = Tensor | Iterable<Tensor>;
 

@@ -1,0 +1,314 @@
+/** Methods of pruning: which values of a tensor become zero. Python's torch/nn/utils/prune.py. */
+import { inGradMode } from '../../autograd/mode';
+import { argumentError } from '../../errors/errors';
+import { ownScope } from '../../lifetimes/scope';
+import { isTensor, type Tensor } from '../../tensor/tensor';
+import type { Module } from '../module';
+import { aten, norm } from '../ops';
+import { setData } from '../parameter';
+import {
+  addBuffer,
+  addParameter,
+  attach,
+  demandParameter,
+  detach,
+  type Method,
+  part,
+  propertiesOf,
+  taken,
+} from './computed';
+
+export const at = (fn: string) => `nn.utils.prune.${fn}`;
+
+const like = (mask: Tensor, tensor: Tensor): Tensor =>
+  mask.dtype === tensor.dtype ? mask : (mask.to(tensor.dtype as never) as Tensor);
+
+/** What a method's masks depend on: single values, or a whole dimension; 'global' masks are given. */
+export type PruningType = 'unstructured' | 'structured' | 'global';
+
+type MethodClass<A extends unknown[]> = new (...args: A) => BasePruningMethod;
+
+/** Python rounds halves to the even number. */
+function rounded(value: number): number {
+  const below = Math.floor(value);
+  const rest = value - below;
+  if (rest !== 0.5) return Math.round(value);
+  return below % 2 === 0 ? below : below + 1;
+}
+
+export function demandAmount(fn: string, amount: unknown): asserts amount is number {
+  const fits = typeof amount === 'number' && amount >= 0 && (amount < 1 || Number.isInteger(amount));
+  if (!fits) throw argumentError(at(fn), 'amount', 'a share from 0 to 1 or a number of values', amount);
+}
+
+/** The number of values or channels to prune. An integer is a number of them, a fraction a share. */
+function countOf(fn: string, amount: number, all: number): number {
+  if (!Number.isInteger(amount)) return rounded(amount * all);
+  if (amount > all) throw argumentError(at(fn), 'amount', `at most ${all}, the number there is`, amount);
+  return amount;
+}
+
+/** The base class of pruning methods: computes masks, and applies them to a tensor of a module before each forward. */
+export abstract class BasePruningMethod implements Method {
+  abstract readonly pruningType: PruningType;
+
+  /** The mask for values of this importance, without what `defaultMask` has pruned already. */
+  abstract computeMask(t: Tensor, defaultMask: Tensor): Tensor;
+
+  /** @internal */
+  compute(module: Module, name: string): Tensor {
+    return this.applyMask(module, name);
+  }
+
+  /** The module's tensor without what is pruned. */
+  applyMask(module: Module, name: string): Tensor {
+    const orig = propertiesOf(module)[part(name, 'orig')]!;
+    return like(propertiesOf(module)[part(name, 'mask')]!, orig).mul(orig) as Tensor;
+  }
+
+  /** Prunes a tensor that belongs to no module. */
+  prune(t: Tensor, defaultMask: Tensor | null = null, importanceScores: Tensor | null = null): Tensor {
+    demandScores('prune', t, importanceScores);
+    return ownScope(
+      () => t.mul(this.computeMask(importanceScores ?? t, defaultMask ?? (aten.onesLike(t) as Tensor))) as Tensor,
+      false,
+    );
+  }
+
+  /** Prunes a parameter of a module, with a new method of this class. */
+  static apply<A extends unknown[]>(this: MethodClass<A>, module: Module, name: string, ...args: A): BasePruningMethod {
+    return applied(new this(...args), module, name, null);
+  }
+}
+
+function demandScores(fn: string, t: Tensor, scores: unknown): void {
+  if (scores === null || scores === undefined) return;
+  if (isTensor(scores) && scores.shape.join() === (t.shape as number[]).join()) return;
+  throw argumentError(at(fn), 'importanceScores', `a Tensor of shape [${t.shape.join(', ')}]`, scores);
+}
+
+/** Methods that were applied to one tensor, one after the other. */
+export class PruningContainer extends BasePruningMethod {
+  readonly pruningType: PruningType = 'unstructured';
+  readonly methods: readonly BasePruningMethod[];
+
+  constructor(...methods: BasePruningMethod[]) {
+    super();
+    const wrong = methods.find((method) => !(method instanceof BasePruningMethod));
+    if (wrong !== undefined) throw argumentError(at('PruningContainer'), 'methods', 'pruning methods', wrong);
+    this.methods = methods;
+  }
+
+  get length(): number {
+    return this.methods.length;
+  }
+
+  [Symbol.iterator](): IterableIterator<BasePruningMethod> {
+    return this.methods[Symbol.iterator]();
+  }
+
+  /** The mask of the last method, for what is not pruned yet. */
+  computeMask(t: Tensor, mask: Tensor): Tensor {
+    const method = this.methods.at(-1)!;
+    // Without a copy, the mask would be changed in place.
+    const result = like(mask, t).clone() as Tensor;
+    if (method.pruningType === 'global') return like(method.computeMask(t, mask), t);
+    if (method.pruningType === 'unstructured') {
+      const kept = mask.eq(1) as Tensor;
+      const partial = method.computeMask(aten.index(t, [kept]), aten.index(mask, [kept]));
+      return aten.indexPut_(result, [kept], like(partial, result));
+    }
+    const { dim } = method as unknown as { dim: number };
+    const place = dim < 0 ? dim + t.ndim : dim;
+    if (!(place >= 0 && place < t.ndim)) {
+      throw argumentError(at('PruningContainer'), 'dim', `a dimension of a Tensor of ${t.ndim}`, dim);
+    }
+    const others = t.shape.map((_, i) => i).filter((i) => i !== place);
+    const kept = (mask.sum(others) as Tensor).ne(0) as Tensor;
+    const slices = t.shape.map((_, i) => (i === place ? kept : null));
+    const partial = method.computeMask(aten.index(t, slices), aten.index(mask, slices));
+    return aten.indexPut_(result, slices, like(partial, result));
+  }
+}
+
+/** The method of a pruned tensor, or null. */
+export function methodOf(module: Module, name: string): BasePruningMethod | null {
+  const method = module._state.computed.get(name)?.method;
+  return method instanceof BasePruningMethod ? method : null;
+}
+
+/** Applies a method to a parameter that may be pruned already. */
+export function applied(
+  added: BasePruningMethod,
+  module: Module,
+  name: string,
+  importanceScores: Tensor | null,
+): BasePruningMethod {
+  const fn = 'BasePruningMethod.apply';
+  const before = methodOf(module, name);
+  const current = before === null ? demandParameter('prune', module, name) : propertiesOf(module)[name]!;
+  demandScores(fn, current, importanceScores);
+  const earlier = before === null ? [] : before instanceof PruningContainer ? before.methods : [before];
+  const method = before === null ? added : new PruningContainer(...earlier, added);
+  ownScope(() => {
+    const mask = inGradMode(false, () => {
+      const plain = (importanceScores ?? current).detach() as Tensor;
+      const start = before === null ? aten.onesLike(plain) : propertiesOf(module)[part(name, 'mask')]!.clone();
+      return method.computeMask(plain, start as Tensor);
+    });
+    if (before === null) {
+      taken(module, name);
+      addParameter(module, name, 'orig', current as never);
+      addBuffer(module, name, 'mask', mask);
+    } else {
+      detach(module, name);
+      propertiesOf(module)[part(name, 'mask')] = mask;
+    }
+    attach(module, name, method, method.applyMask(module, name));
+  }, false);
+  return method;
+}
+
+/** Makes the pruned values those of the parameter. */
+export function unpruned(module: Module, name: string, method: BasePruningMethod): void {
+  ownScope(() => {
+    const values = inGradMode(false, () => method.applyMask(module, name));
+    detach(module, name);
+    const orig = taken(module, part(name, 'orig'))!;
+    taken(module, part(name, 'mask'));
+    inGradMode(false, () => setData(orig, values));
+    propertiesOf(module)[name] = orig;
+  }, false);
+}
+
+/** Prunes nothing. */
+export class Identity extends BasePruningMethod {
+  readonly pruningType = 'unstructured';
+
+  computeMask(_t: Tensor, defaultMask: Tensor): Tensor {
+    return defaultMask;
+  }
+}
+
+/** Sets the chosen values of a copy of the mask to zero. */
+function without(mask: Tensor, chosen: Tensor): Tensor {
+  const copy = mask.contiguous().clone() as Tensor;
+  copy.view(-1).indexFill_(0, chosen, 0);
+  return copy;
+}
+
+/** Prunes single values at random. */
+export class RandomUnstructured extends BasePruningMethod {
+  readonly pruningType = 'unstructured';
+
+  constructor(readonly amount: number) {
+    super();
+    demandAmount('RandomUnstructured', amount);
+  }
+
+  computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    const count = countOf('RandomUnstructured', this.amount, t.numel);
+    if (count === 0) return defaultMask.clone() as Tensor;
+    const [, chosen] = (aten.randLike(t) as Tensor).reshape(-1).topk(count) as unknown as [Tensor, Tensor];
+    return without(defaultMask, chosen);
+  }
+}
+
+/** Prunes the smallest values. */
+export class L1Unstructured extends BasePruningMethod {
+  readonly pruningType = 'unstructured';
+
+  constructor(readonly amount: number) {
+    super();
+    demandAmount('L1Unstructured', amount);
+  }
+
+  computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    const count = countOf('L1Unstructured', this.amount, t.numel);
+    if (count === 0) return defaultMask.clone() as Tensor;
+    const sizes = t.abs().reshape(-1);
+    const [, chosen] = sizes.topk(count, { largest: false }) as unknown as [Tensor, Tensor];
+    return without(defaultMask, chosen);
+  }
+}
+
+/** The size of the dimension to prune. */
+function channelsOf(fn: string, t: Tensor, dim: number): number {
+  if (t.ndim < 2) throw argumentError(at(fn), 'tensor', 'a Tensor of 2 or more dimensions', t);
+  const size = t.shape.at(dim);
+  if (!Number.isInteger(dim) || dim >= t.ndim || size === undefined) {
+    throw argumentError(at(fn), 'dim', `from ${-t.ndim} to ${t.ndim - 1}`, dim);
+  }
+  return size;
+}
+
+/** Keeps the channels of a dimension at these places. */
+function keeping(t: Tensor, dim: number, places: Tensor, defaultMask: Tensor): Tensor {
+  const mask = aten.zerosLike(t) as Tensor;
+  mask.indexFill_(dim, places, 1);
+  return mask.mul_(like(defaultMask, mask)) as Tensor;
+}
+
+/** Prunes channels at random. */
+export class RandomStructured extends BasePruningMethod {
+  readonly pruningType = 'structured';
+
+  constructor(
+    readonly amount: number,
+    readonly dim = -1,
+  ) {
+    super();
+    demandAmount('RandomStructured', amount);
+  }
+
+  computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    const all = channelsOf('RandomStructured', t, this.dim);
+    const count = countOf('RandomStructured', this.amount, all);
+    if (count === 0) return defaultMask;
+    const chances = aten.rand([all]) as Tensor;
+    const [threshold] = chances.kthvalue(count) as unknown as [Tensor];
+    return keeping(t, this.dim, (chances.gt(threshold) as Tensor).nonzero().reshape(-1) as Tensor, defaultMask);
+  }
+}
+
+/** Prunes the channels with the smallest norms. */
+export class LnStructured extends BasePruningMethod {
+  readonly pruningType = 'structured';
+
+  constructor(
+    readonly amount: number,
+    readonly n: number | 'fro' | 'nuc',
+    readonly dim = -1,
+  ) {
+    super();
+    demandAmount('LnStructured', amount);
+  }
+
+  computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    const all = channelsOf('LnStructured', t, this.dim);
+    const count = countOf('LnStructured', this.amount, all);
+    const place = this.dim < 0 ? this.dim + t.ndim : this.dim;
+    const others = t.shape.map((_, i) => i).filter((i) => i !== place);
+    const norms: Tensor = norm(t, this.n, others);
+    const [, places] = norms.topk(all - count, { largest: true }) as unknown as [Tensor, Tensor];
+    return count === 0 ? defaultMask : keeping(t, this.dim, places, defaultMask);
+  }
+}
+
+/** Prunes where a mask is zero. */
+export class CustomFromMask extends BasePruningMethod {
+  readonly pruningType = 'global';
+
+  constructor(readonly mask: Tensor) {
+    super();
+    if (!isTensor(mask)) throw argumentError(at('CustomFromMask'), 'mask', 'a Tensor', mask);
+  }
+
+  computeMask(_t: Tensor, defaultMask: Tensor): Tensor {
+    if (this.mask.shape.join() !== (defaultMask.shape as number[]).join()) {
+      const expected = `a Tensor of shape [${defaultMask.shape.join(', ')}]`;
+      throw argumentError(at('CustomFromMask'), 'mask', expected, this.mask);
+    }
+    return defaultMask.mul(like(this.mask, defaultMask)) as Tensor;
+  }
+}
