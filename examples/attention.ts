@@ -3,7 +3,6 @@
  * dimensions (`L` letters, `E` features) distinguish the sizes. `node examples/attention.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
-import { Adam } from './digits/adam';
 
 const F = torch.nn.functional;
 const TEXT = 'twinkle twinkle little star how i wonder what you are up above the world so high ';
@@ -63,10 +62,11 @@ const starts = TEXT.length - CONTEXT;
 const lines = torch.stack(Array.from({ length: starts }, (_, i) => codes.narrow(0, i, CONTEXT)));
 const next = torch.stack(Array.from({ length: starts }, (_, i) => codes.narrow(0, i + 1, CONTEXT)));
 
-const adam = new Adam(parameters, 0.01);
+const adam = new torch.optim.Adam(parameters, { lr: 0.01 });
 for (let step = 1; step <= STEPS; step++) {
   const loss = torch.scope(() => {
     const cost = F.crossEntropy(forward(lines).flatten(0, 1), next.flatten());
+    adam.zeroGrad();
     cost.backward();
     adam.step();
     return Number(cost.item());

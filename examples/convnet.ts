@@ -4,7 +4,6 @@
  */
 import { parseArgs } from 'node:util';
 import torch, { type Tensor } from 'libtorch-node';
-import { Adam } from './digits/adam';
 import { type Digits, loadDigits } from './digits/data';
 
 const F = torch.nn.functional;
@@ -42,12 +41,13 @@ function main(steps: number): void {
   const { training, heldOut } = loadDigits();
   const [images, labels] = [imagesOf(training), labelsOf(training)];
   const model = new Convnet();
-  const adam = new Adam(model.parameters);
+  const adam = new torch.optim.Adam(model.parameters, { lr: 0.002 });
   for (let step = 1; step <= steps; step++) {
     const loss = torch.scope(() => {
       const batch = torch.randint(labels.numel, [BATCH]);
       const scores = model.forward(images.indexSelect(0, batch));
       const cost = F.crossEntropy(scores, labels.indexSelect(0, batch));
+      adam.zeroGrad();
       cost.backward();
       adam.step();
       return Number(cost.item());

@@ -59,6 +59,7 @@ export {
   type TensorLoggerOptions,
   type TensorReport,
 } from './observe/logger';
+export * as amp from './optim/amp';
 export { type PrintChanges, type PrintOptions, setPrintOptions } from './print/options';
 export type { Element, NestedArray } from './tensor/read';
 export { fromShared, type SharedTensor, SharedToken } from './tensor/share';

@@ -11,18 +11,17 @@ const { createInterface } = require('node:readline');
 const torch = require('libtorch-node');
 
 const example = path.join(__dirname, '..', '..', 'dist', 'examples', 'digits');
-const { Adam } = require(path.join(example, 'adam.js'));
 const { loadDigits, PIXELS } = require(path.join(example, 'data.js'));
 const { Model } = require(path.join(example, 'model.js'));
-const { batchesOf, trainStep } = require(path.join(example, 'train.js'));
+const { batchesOf, optimizerOf, trainStep } = require(path.join(example, 'train.js'));
 
 const SEED = 1;
 
 class Training {
   constructor({ pixels, labels }) {
     torch.manualSeed(SEED);
-    this.model = Model.random();
-    this.optimizer = new Adam(this.model.parameters);
+    this.model = new Model();
+    this.optimizer = optimizerOf(this.model);
     this.images = torch.fromTypedArray(pixels, [labels.length, PIXELS]);
     this.labels = torch.tensor(labels, { dtype: 'int64' });
   }

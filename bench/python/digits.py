@@ -1,7 +1,6 @@
 """examples/digits from PyTorch, line by line: see bench/node/digits.cjs, which wrote the digits into the given folder."""
 
 import json
-import math
 import os
 import sys
 import time
@@ -14,47 +13,17 @@ HIDDEN = 128
 CLASSES = 10
 BATCH = 64
 SEED = 1
-BETA1 = 0.9
-BETA2 = 0.999
-EPSILON = 1e-8
+RATE = 0.002
 
 
-class Model:
+class Model(torch.nn.Module):
     def __init__(self):
-        shapes = [(PIXELS, HIDDEN), (HIDDEN,), (HIDDEN, CLASSES), (CLASSES,)]
-        self.parameters = [
-            torch.zeros(shape) if len(shape) == 1 else torch.randn(shape).mul_(math.sqrt(2 / shape[0]))
-            for shape in shapes
-        ]
-        for parameter in self.parameters:
-            parameter.requires_grad = True
+        super().__init__()
+        self.hidden = torch.nn.Linear(PIXELS, HIDDEN)
+        self.scores = torch.nn.Linear(HIDDEN, CLASSES)
 
     def forward(self, images):
-        w1, b1, w2, b2 = self.parameters
-        return images.matmul(w1).add(b1).relu().matmul(w2).add(b2)
-
-
-class Adam:
-    def __init__(self, parameters, rate=0.002):
-        self.parameters = parameters
-        self.rate = rate
-        self.means = [torch.zeros(parameter.shape) for parameter in parameters]
-        self.squares = [torch.zeros(parameter.shape) for parameter in parameters]
-        self.steps = 0
-
-    def step(self):
-        self.steps += 1
-        size = self.rate / (1 - BETA1**self.steps)
-        correction = math.sqrt(1 - BETA2**self.steps)
-        with torch.no_grad():
-            for i, parameter in enumerate(self.parameters):
-                gradient = parameter.grad
-                if gradient is None:
-                    continue
-                mean = self.means[i].mul_(BETA1).add_(gradient, alpha=1 - BETA1)
-                square = self.squares[i].mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-                parameter.addcdiv_(mean, square.sqrt().div_(correction).add_(EPSILON), value=-size)
-                parameter.grad = None
+        return self.scores(self.hidden(images).relu())
 
 
 def read(folder, name, dtype):
@@ -63,7 +32,8 @@ def read(folder, name, dtype):
 
 
 def train_step(model, optimizer, images, labels):
-    scores = model.forward(images)
+    optimizer.zero_grad(set_to_none=True)
+    scores = model(images)
     loss = F.cross_entropy(scores, labels)
     loss.backward()
     optimizer.step()
@@ -74,7 +44,7 @@ class Training:
     def __init__(self, images, labels):
         torch.manual_seed(SEED)
         self.model = Model()
-        self.optimizer = Adam(self.model.parameters)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=RATE)
         self.images = images
         self.labels = labels
         self.batches = []

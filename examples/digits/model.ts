@@ -1,52 +1,33 @@
-/** A perceptron with one hidden layer, and its weights as a plain file of floats. */
-import * as fs from 'node:fs';
+/** A perceptron with one hidden layer. Its file is a state dict, which PyTorch reads too. */
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
 import { CLASSES, PIXELS } from './data';
 
 const HIDDEN = 128;
-const SHAPES = [[PIXELS, HIDDEN], [HIDDEN], [HIDDEN, CLASSES], [CLASSES]] as const;
 
-export class Model {
-  private constructor(readonly parameters: Tensor[]) {}
+/** Its first weights are random, after torch.manualSeed. */
+export class Model extends torch.nn.Module {
+  readonly hidden = new torch.nn.Linear(PIXELS, HIDDEN);
+  readonly scores = new torch.nn.Linear(HIDDEN, CLASSES);
 
-  /** Random weights (He initialisation), which follow torch.manualSeed. */
-  static random(): Model {
-    const parameters = SHAPES.map((shape) =>
-      shape.length === 1 ? torch.zeros([...shape]) : torch.randn([...shape]).mul_(Math.sqrt(2 / shape[0])),
-    );
-    for (const parameter of parameters) parameter.requiresGrad = true;
-    return new Model(parameters);
-  }
-
-  /** Reads the weights that save() wrote, for inference only. */
+  /** Reads the weights that save() wrote. */
   static load(file: string): Model {
-    const bytes = fs.readFileSync(file);
-    const wanted = SHAPES.reduce((sum, shape) => sum + sizeOf(shape), 0) * Float32Array.BYTES_PER_ELEMENT;
-    if (bytes.length !== wanted) throw new Error(`${file}: expected ${wanted} bytes of weights, got ${bytes.length}`);
-    const floats = new Float32Array(Uint8Array.from(bytes).buffer);
-    let offset = 0;
-    return new Model(
-      SHAPES.map((shape) => {
-        const values = floats.subarray(offset, offset + sizeOf(shape));
-        offset += values.length;
-        return torch.tensor(values).reshape([...shape]);
-      }),
-    );
+    const model = new Model();
+    try {
+      torch.scope(() => model.loadStateDict(torch.load(file) as torch.nn.StateDict));
+    } catch (error) {
+      // The messages do not name the file.
+      throw new Error(`${file}: ${(error as Error).message}`, { cause: error });
+    }
+    return model;
   }
 
   save(file: string): void {
-    const floats = this.parameters.map((parameter) => parameter.detach().toTypedArray() as Float32Array);
-    fs.writeFileSync(file, Buffer.concat(floats.map(bytesOf)));
+    torch.save(this.stateDict(), file);
   }
 
   /** Images, one or a batch of rows, to one score per class (logits). */
-  forward(images: Tensor): Tensor {
-    const [w1, b1, w2, b2] = this.parameters as [Tensor, Tensor, Tensor, Tensor];
-    return images.matmul(w1).add(b1).relu().matmul(w2).add(b2);
+  override forward(images: Tensor): Tensor {
+    return this.scores.forward(this.hidden.forward(images).relu());
   }
 }
-
-const sizeOf = (shape: readonly number[]) => shape.reduce((product, size) => product * size, 1);
-
-const bytesOf = (floats: Float32Array) => Buffer.from(floats.buffer, floats.byteOffset, floats.byteLength);

@@ -1,11 +1,11 @@
 /** Trains the model. As a program: `node train.js [--epochs N] [--seed N] [--save FILE]`. */
 import { parseArgs } from 'node:util';
 import * as torch from 'libtorch-node';
-import { Adam } from './adam';
 import { type Digits, loadDigits, PIXELS, type Split } from './data';
 import { Model } from './model';
 
 const BATCH = 64;
+const RATE = 0.002;
 
 export interface TrainOptions {
   epochs?: number;
@@ -22,23 +22,30 @@ export interface Epoch {
 
 export function train({ training, heldOut }: Split, { epochs = 5, seed = 1, onEpoch }: TrainOptions = {}): Model {
   torch.manualSeed(seed);
-  // One scope around everything: only the model's weights outlive it.
-  return torch.scope((scope) => {
-    const model = Model.random();
-    const optimizer = new Adam(model.parameters);
+  // One scope around everything: only the model's weights outlive it, because they belong to the model.
+  return torch.scope(() => {
+    const model = new Model();
+    const optimizer = optimizerOf(model);
     const images = imagesOf(training);
     const labels = torch.tensor(training.labels, { dtype: 'int64' });
     for (let epoch = 1; epoch <= epochs; epoch++) {
       const loss = torch.scope(() => trainEpoch(model, optimizer, images, labels));
       onEpoch?.({ epoch, loss, accuracy: accuracyOn(model, heldOut) });
     }
-    scope.move(model.parameters);
+    optimizer.dispose();
     return model;
   });
 }
 
+export const optimizerOf = (model: Model) => new torch.optim.Adam(model.parameters(), { lr: RATE });
+
 /** Trains on every digit once, in random order. Returns the mean loss. */
-function trainEpoch(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
+function trainEpoch(
+  model: Model,
+  optimizer: torch.optim.Optimizer,
+  images: torch.Tensor,
+  labels: torch.Tensor,
+): number {
   const batches = batchesOf(labels.numel);
   let sum = 0;
   for (const batch of batches) {
@@ -52,7 +59,13 @@ function trainEpoch(model: Model, optimizer: Adam, images: torch.Tensor, labels:
 export const batchesOf = (digits: number): torch.Tensor[] => torch.randperm(digits).split(BATCH);
 
 /** Trains one step on these images. Returns the loss before it. */
-export function trainStep(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
+export function trainStep(
+  model: Model,
+  optimizer: torch.optim.Optimizer,
+  images: torch.Tensor,
+  labels: torch.Tensor,
+): number {
+  optimizer.zeroGrad();
   const scores = model.forward(images);
   const loss = torch.nn.functional.crossEntropy(scores, labels);
   loss.backward();

@@ -57,6 +57,7 @@ const most: Readonly<Record<string, number>> = {
   // Its arguments are those of the function that it calls.
   'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
   'utils.checkpoint.checkpointSequential': 4,
+  'utils.assertFinite': 2,
   // With the options object.
   'nn.init.calculateGain': 2,
   'nn.init.uniform_': 4,

@@ -1,2 +1,3 @@
 /** torch.utils. */
 export * as checkpoint from './checkpoint';
+export { assertFinite } from './finite';

@@ -169,5 +169,5 @@ test('the service prints its usage, and which weights it cannot read', async () 
   fs.writeFileSync(file, 'short');
   const short = await run('server.js', ['--weights', file, '--cache', 'bounded']);
   expect(short).toMatchObject({ code: 1, stdout: '' });
-  expect(short.stderr).toMatch(/short\.bin: expected 407080 bytes of weights, got 5/);
+  expect(short.stderr).toMatch(/short\.bin: torch\.load: not a zip archive/);
 });

@@ -9,6 +9,7 @@ try:
 except ImportError as error:
     sys.exit(f"PyTorch is missing, the oracle of these tests (Debian: apt-get install python3-torch): {error}")
 
+import checkpoints  # noqa: E402: it needs PyTorch
 import schedules  # noqa: E402: it needs PyTorch
 
 warnings.simplefilter("ignore")
@@ -32,7 +33,7 @@ def plain(value):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    return value
+    return number(value) if isinstance(value, float) else value
 
 
 def start(case):
@@ -113,6 +114,7 @@ asked = json.load(sys.stdin)
 answer = {
     "optimized": [optimized(case, n, asked["folder"]) for n, case in enumerate(asked.get("optimize", []))],
     "refused": [refuses(name, options) for name, options in asked.get("refuse", [])],
+    "continued": [checkpoints.answer(case, asked["folder"], plain, SAFE) for case in asked.get("checkpoint", [])],
     "scheduled": [schedules.run(case) for case in asked.get("schedule", [])],
     "defaults": {
         name: plain(make({"name": name, "options": {"lr": 0.1}}, start({})).defaults) for name in asked.get("defaults", [])

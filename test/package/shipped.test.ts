@@ -82,7 +82,11 @@ function listed(): { file: string; needs: string[] }[] {
 }
 
 /** Arguments that make each example end soon; otherwise they run as listed. */
-const shorter: Record<string, string[]> = { 'convnet.js': ['--steps', '5'], 'batches.js': ['--limit', '64'] };
+const shorter: Record<string, string[]> = {
+  'convnet.js': ['--steps', '5'],
+  'train.js': ['--epochs', '1', '--steps', '5'],
+  'batches.js': ['--limit', '64'],
+};
 
 const start = (file: string) =>
   command(process.execPath, [path.join('node_modules/libtorch-node', file), ...(shorter[path.basename(file)] ?? [])]);

@@ -51,7 +51,7 @@ it('the table has the names that users look for first', () => {
     'torch.autocast',
   ])
     expect([name, isMissing(name)]).toEqual([name, true]);
-  for (const name of ['torch.amp', 'torch.func', 'torch.vmap', 'torch.compile', 'torch.profiler', 'torch.hub'])
+  for (const name of ['torch.cuda.amp', 'torch.func', 'torch.vmap', 'torch.compile', 'torch.profiler', 'torch.hub'])
     expect([name, isMissing(name)]).toEqual([name, true]);
   for (const name of [
     'torch.matmul',
