@@ -12,6 +12,7 @@ import * as cuda from '../cuda/index';
 import { tensor } from '../elements/create';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { Optimizer } from './optimizer';
 
@@ -123,7 +124,8 @@ export class GradScaler {
   scale(outputs: Scalable): Scalable {
     if (!this.#isEnabled) return outputs;
     this.#isUsed = true;
-    const scaled = (value: Scalable): Scalable => {
+    const scaled = (given: Scalable): Scalable => {
+      const value = bare(given);
       if (isTensor(value)) return ownScope(() => value.mul(this.#tensorOf(this.#values.scale, value)) as Tensor);
       if (Array.isArray(value)) return value.map(scaled);
       throw argumentError(`${NAME}.scale`, 'outputs', 'a Tensor or an array of Tensors', value);
@@ -189,10 +191,10 @@ export class GradScaler {
     this.#demandUse(fn);
     const values = this.#values;
     if (newScale !== undefined) {
-      const given = isTensor(newScale) && newScale.numel === 1 ? newScale.item() : newScale;
-      if (typeof given !== 'number')
-        throw argumentError(fn, 'newScale', 'a number or a Tensor of one element', newScale);
-      values.scale = Math.fround(given);
+      const given = bare(newScale);
+      const value = isTensor(given) && given.numel === 1 ? given.item() : given;
+      if (typeof value !== 'number') throw argumentError(fn, 'newScale', 'a number or a Tensor of one element', given);
+      values.scale = Math.fround(value);
     } else {
       if (this.#stages.size === 0) throw failure(fn, 'expected step() or unscale_() before');
       if ([...this.#stages.values()].some(({ overflowed }) => overflowed)) {

@@ -1,5 +1,6 @@
 /** torch.utils.assertFinite: stops a training at the step whose loss is NaN or infinite. Not in PyTorch. */
 import { argumentError, codedError } from '../errors/errors';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
 const FN = 'utils.assertFinite';
@@ -11,12 +12,14 @@ const FN = 'utils.assertFinite';
  */
 export function assertFinite(loss: Tensor | number, step?: number): number {
   if (step !== undefined && !Number.isInteger(step)) throw argumentError(FN, 'step', 'an integer', step);
-  let value: unknown = loss;
-  if (isTensor(loss)) {
-    if (loss.numel !== 1 || loss.isComplex()) throw argumentError(FN, 'loss', 'a Tensor with one real element', loss);
-    value = Number(loss.item());
+  const given = bare(loss);
+  let value: unknown = given;
+  if (isTensor(given)) {
+    if (given.numel !== 1 || given.isComplex())
+      throw argumentError(FN, 'loss', 'a Tensor with one real element', given);
+    value = Number(given.item());
   }
-  if (typeof value !== 'number') throw argumentError(FN, 'loss', 'a Tensor or a number', loss);
+  if (typeof value !== 'number') throw argumentError(FN, 'loss', 'a Tensor or a number', given);
   if (Number.isFinite(value)) return value;
   const where = step === undefined ? '' : ` at step ${step}`;
   const error = codedError(Error, 'ERR_TORCH_NOT_FINITE', `${FN}: expected a finite loss${where}, got ${value}`);

@@ -1,4 +1,4 @@
-/** The calls of handwritten.cjs on torch.nn: its functions, and modules. */
+/** The calls of handwritten.cjs on torch.nn: its functions, and modules; and on the scaler of losses. */
 'use strict';
 
 module.exports = ({ torch, read, ones, options, generator, tensorsOnly, nothing, numbers }) => {
@@ -61,6 +61,22 @@ module.exports = ({ torch, read, ones, options, generator, tensorsOnly, nothing,
     ],
   };
   const others = {
+    'amp.GradScaler': [
+      (fire, t) => {
+        const scaler = new torch.amp.GradScaler('cpu', options(fire, 'initScale', 8));
+        scaler.loadStateDict(options(fire, 'scale', 4, { ...scaler.stateDict(), scale: undefined }));
+        const w = ones().requiresGrad_();
+        const optimizer = new torch.optim.SGD([w], { lr: 0.1 });
+        optimizer.registerStepPreHook(() => fire());
+        const loss = w.mul(t).sum();
+        const [scaled] = scaler.scale(Object.defineProperty([loss], 0, { get: () => read(fire, loss) }));
+        scaled.backward();
+        scaler.step(optimizer);
+        scaler.update();
+        return w.detach();
+      },
+      ...tensorsOnly((_fire, t) => new torch.amp.GradScaler('cpu', { initScale: 4 }).scale(t)),
+    ],
     'nn.Module': [
       (fire, t) => {
         const layer = new torch.nn.Linear(2, 2, options(fire, 'bias', false));

@@ -1,4 +1,4 @@
-/** The calls of handwritten.cjs for torch.nn.utils and the averages of torch.optim.swaUtils. */
+/** The calls of handwritten.cjs for torch.nn.utils, torch.utils and the averages of torch.optim.swaUtils. */
 'use strict';
 
 module.exports = ({ torch, options, list, generator, read, nothing }) => {
@@ -112,6 +112,12 @@ module.exports = ({ torch, options, list, generator, read, nothing }) => {
     ],
     'nn.utils.prune.remove': nothing(why),
     'nn.utils.prune.isPruned': nothing(why),
+    'utils.assertFinite': [
+      (fire) => {
+        const loss = new Proxy(torch.ones([1]), { get: (...args) => read(fire, Reflect.get(...args)) });
+        return torch.utils.assertFinite(loss, 1);
+      },
+    ],
     'optim.swaUtils.updateBn': [
       (fire) => {
         const module = new torch.nn.BatchNorm1d(2);
