@@ -55,7 +55,7 @@ async function until(state, text) {
 
 /** Records the service while clients use it. */
 async function record(cache, capture) {
-  const serve = `node dist/examples/digits/server.js --weights ${folder}/weights.bin --cache ${cache} --port ${PORT}`;
+  const serve = `node dist/examples/digits/server.js --weights ${folder}/weights.pt --cache ${cache} --port ${PORT}`;
   const service = begin(`leak-audit run --interval 10s -o ${folder}/${capture} -- ${serve}`);
   await until(service, 'listening');
   const clients = begin(`node dist/examples/digits/load.js --seconds ${seconds} --rate ${RATE}`);
@@ -99,7 +99,7 @@ const section = (heading) => `section:has(> #${heading})`;
 await runMain(async () => {
   mkdirSync(inRoot(folder), { recursive: true });
   mkdirSync(pictures, { recursive: true });
-  await run(`node dist/examples/digits/train.js --save ${folder}/weights.bin`);
+  await run(`node dist/examples/digits/train.js --save ${folder}/weights.pt`);
   await record('unbounded', 'leaky.ltna');
   await finish(begin(`leak-audit report ${folder}/leaky.ltna --html ${folder}/leaky.html`), { quiet: true });
   await photograph(`${folder}/leaky.html`, [

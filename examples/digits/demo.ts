@@ -28,7 +28,7 @@ async function demo(folder: string, signal: AbortSignal): Promise<boolean> {
     options: { seconds: { type: 'string', default: '11' }, rate: { type: 'string', default: '400' } },
   });
   const load = { seconds: Number(values.seconds), perSecond: Number(values.rate) };
-  const weights = path.join(folder, 'weights.bin');
+  const weights = path.join(folder, 'weights.pt');
   const heldOut = learn(weights);
 
   const audits: Audit[] = [];

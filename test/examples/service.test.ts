@@ -10,7 +10,7 @@ import { type Outcome, type Running, run, start } from './programs';
 const CAPACITY = 20;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'digits-test-'));
-const weights = path.join(folder, 'weights.bin');
+const weights = path.join(folder, 'weights.pt');
 let training: Outcome;
 let heldOut: Digits;
 

@@ -21,8 +21,8 @@ test('each exists', () => {
   expect(names.filter((name) => typeof found(name) !== 'function')).toEqual([]);
 });
 
-/** Passes its arguments on to a function of the program. */
-const passesOn = ['utils.checkpoint.checkpoint'];
+/** Pass their arguments on to a function or class of the program. */
+const passesOn = ['utils.checkpoint.checkpoint', 'nn.utils.skipInit'];
 
 test.each(names.filter((name) => !passesOn.includes(name)))('%s', async (name) => {
   const error = await Promise.resolve()
@@ -35,6 +35,11 @@ test.each(names.filter((name) => !passesOn.includes(name)))('%s', async (name) =
   expect((error as Error).message).toMatch(
     new RegExp(`^${name}: takes (no arguments|(at most )?\\d (positional )?argument)`),
   );
+});
+
+test('nn.utils.skipInit: the class refuses them', () => {
+  const { code, message } = thrown(() => found('nn.utils.skipInit')(torch.nn.Linear, 1, 2, 3, 4, 5, 6, 7, 8));
+  expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringMatching(/^nn\.Linear: takes at most \d /)]);
 });
 
 test('hand-written methods', () => {
