@@ -17,8 +17,14 @@ export function copyAlong() {
   for (const file of filesBelow(['lib', 'types', 'cli'], kept)) cpSync(file, inRoot('dist', path.relative(root, file)));
 }
 
-/** The sources that a file in dist/ can come from. tsc does not rewrite an output whose text did not change. */
-const sourcesOf = (name) => [name, name.replace(/(\.d\.ts|\.js)(\.map)?$/, '.ts')];
+/**
+ * The sources that a file in dist/ can come from. tsc does not rewrite an output whose text did not change. JavaScript in
+ * examples/ is not a source: placeExamples copied it there.
+ */
+const sourcesOf = (name) => {
+  const compiled = name.replace(/(\.d\.ts|\.js)(\.map)?$/, '.ts');
+  return name.startsWith('examples') ? [compiled] : [name, compiled];
+};
 
 /** Removes outputs of an earlier build whose source no longer exists. */
 function prune(dir) {
