@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/bindings/guards.h"
 #include "codegen/bindings/names.h"
 #include "codegen/common/diagnostics.h"
 #include "codegen/model/type_table.h"
@@ -158,6 +159,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line,
                 "'" + *unused.begin() + "' is not declared", "an op of this libtorch");
   }
+  check_guards(spec, model);
   add_aliases(plan, spec, functions);
   for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);
   plan.methods = sorted_groups(plan, methods);

@@ -1,59 +1,16 @@
 #include "codegen/bindings/spec.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <stdexcept>
 
+#include "codegen/bindings/guards.h"
 #include "codegen/bindings/names.h"
 #include "codegen/bindings/parse_function.h"
+#include "codegen/bindings/spec_file.h"
 #include "codegen/bindings/type_rules.h"
-#include "codegen/common/diagnostics.h"
 
 namespace codegen {
 namespace {
-
-int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
-
-// One YAML file of the spec, with checked access.
-class File {
- public:
-  explicit File(const std::filesystem::path& path) : name_(path.string()) {
-    try {
-      root_ = YAML::LoadFile(name_);
-    } catch (const YAML::BadFile&) {
-      throw Error(name_, 0, "the file cannot be read");
-    } catch (const YAML::ParserException& error) {
-      throw Error(name_, error.mark.line + 1, error.msg, "well-formed YAML");
-    }
-  }
-
-  const YAML::Node& root() const { return root_; }
-
-  std::string text(const YAML::Node& parent, const char* key) const {
-    const YAML::Node node = parent[key];
-    if (!node) throw Error(name_, line_of(parent), std::string("the key '") + key + "' is missing", "a string");
-    if (!node.IsScalar())
-      throw Error(name_, line_of(node), std::string("'") + key + "' has the wrong type", "a string");
-    return node.as<std::string>();
-  }
-
-  YAML::Node list(const YAML::Node& parent, const char* key) const {
-    const YAML::Node node = parent[key];
-    if (!node) throw Error(name_, line_of(parent), std::string("the key '") + key + "' is missing", "a list");
-    if (!node.IsSequence())
-      throw Error(name_, line_of(node), std::string("'") + key + "' has the wrong type", "a list");
-    return node;
-  }
-
-  [[noreturn]] void fail(const YAML::Node& node, const std::string& message, const std::string& expected) const {
-    throw Error(name_, line_of(node), message, expected);
-  }
-
- private:
-  std::string name_;
-  YAML::Node root_;
-};
 
 void load_exceptions(const std::filesystem::path& path, Spec& spec) {
   const File file(path);
@@ -188,6 +145,7 @@ void load_publics(const std::filesystem::path& path, Spec& spec) {
 Spec load_spec(const std::filesystem::path& folder) {
   Spec spec;
   load_exceptions(folder / "exceptions.yaml", spec);
+  spec.guards = load_guards(folder / "guards.yaml");
   load_publics(folder / "public.yaml", spec);
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "classes")) {

@@ -18,6 +18,17 @@ struct Exception {
   int line = 0;
 };
 
+// guards.yaml: a condition on the arguments of ops whose kernels do not check it.
+struct Guard {
+  std::string argument;  // the one that the message names
+  std::string demand;    // C++, over the arguments' names
+  std::string expected;  // what TORCH_CHECK prints: C++, separated by commas
+  std::string got;
+  std::string reason;
+  bool some_releases = false;  // the op may not be declared
+  int line = 0;
+};
+
 // classes/*.yaml: a C++ class. Its functions are not ops but hand-written C++ (with libtorch's types), bound by the
 // same invoker as the ops. (Idea: hasktorch's spec/cppclass.)
 struct ClassFunction {
@@ -75,6 +86,7 @@ struct TypeRule {
 
 struct Spec {
   std::map<std::string, Exception> exceptions;   // by full_name
+  std::map<std::string, Guard> guards;           // by full_name
   std::vector<std::string> reserved_members;     // names of Tensor's hand-written members, reserved for them
   std::map<std::string, std::string> no_method;  // JS name -> reason: ops that are functions only
   std::map<std::string, std::string> own_types;  // JS name -> reason: methods whose TypeScript is written by hand

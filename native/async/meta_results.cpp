@@ -237,7 +237,7 @@ std::vector<at::Tensor> run(Strand& strand, const OpStep& step) {
   for (const Rule& rule : kRules) {
     if (std::string_view(rule.op) == step.row.name) return {rule.find(given)};
   }
-  step.op.callBoxed(&given.stack);
+  step.call_boxed(&given.stack);
   std::vector<at::Tensor> results;
   for (const IValue& value : given.stack) {
     if (value.isTensor())

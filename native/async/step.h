@@ -79,8 +79,14 @@ class OpStep final : public Step {
 
   const c10::OperatorHandle op;
 
+  // Pops the arguments from the stack, which the op's guard sees first, and pushes the results.
+  void call_boxed(torch::jit::Stack* stack) const {
+    if (row.check != nullptr) row.check(op, *stack);
+    op.callBoxed(stack);
+  }
+
  private:
-  void call(torch::jit::Stack* stack) override { op.callBoxed(stack); }
+  void call(torch::jit::Stack* stack) override { call_boxed(stack); }
 };
 
 // Some of the tensors in another step's result list: a step has room for only so many.

@@ -5,12 +5,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+namespace c10 {
+struct IValue;
+class OperatorHandle;
+}  // namespace c10
 
 namespace ltn {
 
 class EnvState;
 
 using AnyFunction = void (*)();
+// Throws c10::Error for boxed arguments that the op's guard refuses.
+using BoxedCheck = void (*)(const c10::OperatorHandle&, const std::vector<c10::IValue>&);
 
 // One overload. All rows are constant data.
 struct OpRow {
@@ -19,11 +27,12 @@ struct OpRow {
   // The op takes a storage without comparing it with the shape (set_).
   static constexpr uint64_t kMayOutgrow = uint64_t{1} << 62;
 
-  const char* name;      // "aten::add.Tensor"
-  const char* schema;    // "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
-  napi_callback invoke;  // Invoker<signature>::call
-  AnyFunction function;  // at::_ops::add_Tensor::call, with the signature known to `invoke`
-  uint64_t mutated;      // bit i: argument i is written to; its storage may change or grow
+  const char* name;            // "aten::add.Tensor"
+  const char* schema;          // "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+  napi_callback invoke;        // Invoker<signature>::call
+  AnyFunction function;        // at::_ops::add_Tensor::call, with the signature known to `invoke`
+  uint64_t mutated;            // bit i: argument i is written to; its storage may change or grow
+  BoxedCheck check = nullptr;  // of an op with a guard; `function` checks by itself
 };
 
 // The data of a JS function: the row and the environment it was created in.

@@ -111,9 +111,11 @@ describe('use', () => {
         files: [`main${ending}`],
       }),
     );
-    const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
-    const { code, stdout } = await command(process.execPath, [tsc, '-p', dir]);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    for (const compiler of ['native-typescript', 'typescript']) {
+      const tsc = path.join(ROOT, 'node_modules', compiler, 'bin/tsc');
+      const { code, stdout } = await command(process.execPath, [tsc, '-p', dir]);
+      expect({ compiler, code, stdout }).toEqual({ compiler, code: 0, stdout: '' });
+    }
     expect(await node([`${dir}/out/main${ending.replace('t', 'j')}`])).toBe('6 2 function');
   });
 

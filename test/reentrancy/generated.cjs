@@ -1,7 +1,7 @@
 /**
  * Every generated function and method, each of its signatures, with each argument in the forms that run user code.
  *
- *   generated.cjs LIB {"skip": [op], "seed": 1, "all": false, "mirror": false}
+ *   generated.cjs LIB {"seed": 1, "all": false, "mirror": false}
  *
  * `mirror`: the functions through torch.async, from the same list. They return promises, after they have read all arguments.
  * Prints one JSON line: the number of calls, and the failures.
@@ -15,13 +15,12 @@ const { argumentMaker, variants } = require('../support/arguments.cjs');
 const { hostileKit } = require('./hostile.cjs');
 
 const [lib, text] = process.argv.slice(2);
-const { skip, seed, all, share = 0, shares = 1, mirror = false } = JSON.parse(text);
+const { seed, all, share = 0, shares = 1, mirror = false } = JSON.parse(text);
 const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms, read, tensorsLeft } =
   hostileKit(lib);
 const maker = argumentMaker(lib);
 const { signature, decodeSignature } = require(path.join(lib, 'call/signature.js'));
 const { publics } = require(path.join(lib, 'addon/wrappers.js'));
-const skipped = new Set(skip);
 
 /** Values for parameters of any type; others get lists of numbers. */
 const any = {
@@ -49,10 +48,7 @@ function signaturesOf(space, name, fn) {
   const written = (Object.hasOwn(publics[space] ?? {}, name) ? publics[space][name] : []).map((texts) =>
     decodeSignature(-1, texts),
   );
-  return [
-    ...rows.map(signature).filter(({ name: op }) => !skipped.has(op.includes('.') ? op : `${op}.default`)),
-    ...written,
-  ];
+  return [...rows.map(signature), ...written];
 }
 
 const mirrorOf = (space) => (space === '' ? torch.async : space.split('.').reduce((at, part) => at[part], torch.async));

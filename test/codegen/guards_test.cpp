@@ -1,0 +1,90 @@
+// Given guards.yaml, when it is loaded and emitted, then an op has its check, or the error names line and expectation.
+#include "codegen/bindings/guards.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "codegen/bindings/emit.h"
+#include "codegen/bindings/parse_function.h"
+#include "codegen/common/diagnostics.h"
+
+namespace codegen {
+namespace {
+
+const char* const kDivides = R"(guards:
+  - ops: [shuffle]
+    argument: groups
+    demand: groups > 0
+    expected: '"a number above 0"'
+    got: groups
+    reason: The op divides by it.
+)";
+
+std::map<std::string, Guard> loaded(const std::string& text) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "guards.yaml";
+  std::ofstream(path) << text;
+  return load_guards(path);
+}
+
+Model with(const std::string& schema) {
+  Model model;
+  Declaration declaration = parse_function(schema);
+  declaration.schema = "aten::" + schema;
+  model.declarations.push_back(declaration);
+  return model;
+}
+
+std::string error_of(const std::string& yaml, const std::string& schema) {
+  Spec spec;
+  try {
+    spec.guards = loaded(yaml);
+    check_guards(spec, with(schema));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Guards, TheCheckSeesTheArgumentsByName) {
+  const auto guards = loaded(kDivides);
+  const Model model = with("shuffle(Tensor self, int groups) -> Tensor");
+  const std::string text = guard_struct(model.declarations[0], guards.at("shuffle"));
+  EXPECT_NE(text.find("// The op divides by it.\nstruct Guard_shuffle {"), std::string::npos) << text;
+  EXPECT_NE(text.find("const A0& self, [[maybe_unused]] const A1& groups"), std::string::npos) << text;
+  EXPECT_NE(text.find("TORCH_CHECK(groups > 0, \"groups: expected \", \"a number above 0\", \", got \", groups)"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Guards, OnlyTheGuardedRowIsDifferent) {
+  Model model = with("shuffle(Tensor self, int groups) -> Tensor");
+  model.declarations.push_back(with("pass(Tensor self, int groups) -> Tensor").declarations[0]);
+  Spec spec;
+  spec.guards = loaded(kDivides);
+  std::string all;
+  for (const auto& [name, text] : emit_cpp(make_plan(model, spec))) all += text;
+  EXPECT_NE(all.find("&Guarded<&at::_ops::shuffle::call, Guard_shuffle>::call"), std::string::npos);
+  EXPECT_NE(all.find("&Guarded<&at::_ops::shuffle::call, Guard_shuffle>::check_boxed}"), std::string::npos);
+  EXPECT_NE(all.find("reinterpret_cast<AnyFunction>(&at::_ops::pass::call), 0u}"), std::string::npos);
+}
+
+TEST(Guards, AnOpThatIsNotDeclaredIsAnErrorUnlessSomeReleasesLackIt) {
+  const std::string other = "pass(Tensor self, int groups) -> Tensor";
+  EXPECT_NE(error_of(kDivides, other).find("'shuffle' is not declared"), std::string::npos);
+  EXPECT_EQ(error_of(std::string(kDivides) + "    some_releases: true\n", other), "");
+}
+
+TEST(Guards, WhatIsWrongInTheFileIsNamed) {
+  const std::string schema = "shuffle(Tensor self, int parts) -> Tensor";
+  EXPECT_NE(error_of(kDivides, schema).find("does not take 'groups'"), std::string::npos);
+  EXPECT_NE(
+      error_of(std::string(kDivides) + "    some_releases: 1\n", schema).find("'some_releases' has an invalid value"),
+      std::string::npos);
+  EXPECT_NE(error_of("guards:\n  - ops: [a]\n    argument: b\n", schema).find("'demand' is missing"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace codegen

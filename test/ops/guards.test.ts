@@ -1,0 +1,45 @@
+/** Guards (codegen/spec/guards.yaml): calls that end the process of PyTorch are errors here, in every form of a call. */
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { release } from '../support/release';
+import { ordinaryEnv } from '../support/sanitized';
+import { LIB, torch } from '../support/torch';
+
+const file = path.join(__dirname, 'guards.json');
+const calls = JSON.parse(readFileSync(file, 'utf8')) as { call: string; name: string }[];
+const linesOf = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+test('Python dies of each of the calls', async () => {
+  const { stdout, stderr, code } = await run('/usr/bin/python3', [path.join(__dirname, 'crash_oracle.py')], {
+    input: `${calls.map((call) => JSON.stringify(call)).join('\n')}\n`,
+    env: { ...ordinaryEnv(), LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' },
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const ends = linesOf(stdout).map(({ end }) => (end === 'hang' ? 'crash' : end));
+  // A later release may have mended its kernel.
+  expect(release === '1.13' ? ends : ends.filter((end) => end !== 'error')).toEqual(Array(calls.length).fill('crash'));
+}, 120_000);
+
+test('each is an error that names the op and the argument, and nothing is left', async () => {
+  const { stdout, signal } = await run(process.execPath, [path.join(__dirname, 'guards.cjs'), LIB]);
+  expect(signal).toBeNull();
+  for (const [i, told] of linesOf(stdout).entries()) {
+    expect(told).toEqual({ call: calls[i]!.call, code: 'ERR_TORCH_RUNTIME', message: expect.any(String), tensors: 0 });
+    expect(told.message).toMatch(new RegExp(`^aten::${calls[i]!.name}(\\.\\w+)?: \\w+: expected .+, got .+`));
+  }
+});
+
+test('the same in torch.async, in torch.run, and by name', async () => {
+  const x = torch.rand([10, 4]);
+  const message = 'bins: expected 4 numbers (one for each column of self), got 1';
+  await expect(torch.async.histogramdd(x, [1])).rejects.toThrow(message);
+  await expect(torch.run(async (T) => (await T.histogramdd(x, [1])).hist)).rejects.toThrow(message);
+  expect(() => torch.histogramdd(x, [1])).toThrow(message);
+  const [counts] = torch.histogramdd(x, [1, 2, 1, 1]);
+  expect([counts.shape, counts.sum().item()]).toEqual([[1, 2, 1, 1], 10]);
+});
