@@ -5,8 +5,8 @@ import type { Report } from '../../cli/analysis/report';
 import { readCapture } from '../../cli/capture/reader';
 import { memoryLimit } from '../../cli/machine/memory-limit';
 import { limitMs } from '../support/sanitized';
-import { testFolder } from './command';
-import { leakAudit, Running, refused, Service, until } from './service';
+import { Service, until } from '../support/service';
+import { leakAudit, Running, refused, testFolder } from './command';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -241,16 +241,9 @@ test('the capture contains the process’s memory limit, so that a report elsewh
 
 test('a process under leak-audit run is already recorded', async () => {
   const capture = file('run');
-  const service = await Service.start({}, [
-    process.execPath,
-    'dist/cli/leak-audit.js',
-    'run',
-    '--quiet',
-    '-o',
-    capture,
-    '--',
-    process.execPath,
-  ]);
+  const service = await Service.start({
+    command: [process.execPath, 'dist/cli/leak-audit.js', 'run', '--quiet', '-o', capture, '--', process.execPath],
+  });
   await service.tell('hold 2');
   const recorded = String(await service.tell('pid'));
   expect(await refused('attach', recorded)).toMatch(/is already recorded by leak-audit run/);

@@ -7,8 +7,8 @@ import { Connection } from '../../cli/attach/connection';
 import { readCapture } from '../../cli/capture/reader';
 import { reserve } from '../../cli/capture/reserve';
 import { limitMs } from '../support/sanitized';
+import { pause, Service, until } from '../support/service';
 import { testFolder } from './command';
-import { pause, Service, until } from './service';
 
 const folder = testFolder();
 /** For more cycles: LTN_ATTACH_CYCLES=1000. */

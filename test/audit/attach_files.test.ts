@@ -7,9 +7,9 @@ import { CaptureFollower, readCapture } from '../../cli/capture/reader';
 import { reserve, reserveForLive } from '../../cli/capture/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { Service, until } from '../support/service';
 import { leakyCapture } from './capture_builder';
-import { CLI, testFolder } from './command';
-import { leakAudit, refused, Service, until } from './service';
+import { CLI, leakAudit, refused, testFolder } from './command';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));

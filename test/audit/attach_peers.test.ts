@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { findTarget } from '../../cli/attach/target';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
-import { CLI, ROOT } from './command';
-import { leakAudit, Service, until } from './service';
+import { Service, until } from '../support/service';
+import { CLI, leakAudit, ROOT } from './command';
 
 jest.setTimeout(limitMs(240_000));
 const NOBODY = 65534;
@@ -62,7 +62,10 @@ const ELSEWHERE = [
 ].filter(can);
 
 test('the same user in another namespace is answered only if the process allows it', async () => {
-  const [strict, open] = [await Service.start(), await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' })];
+  const [strict, open] = [
+    await Service.start(),
+    await Service.start({ variables: { LIBTORCH_NODE_ATTACH: 'all-namespaces' } }),
+  ];
   const { address } = findTarget(String(strict.pid));
   expect(await said(address, [], 'ltn1 status')).toMatchObject({ ok: true, pid: strict.pid });
   for (const surroundings of ELSEWHERE) {
@@ -87,11 +90,10 @@ test('the same user in another namespace is answered only if the process allows 
 
 test('the overflow user id of a user namespace does not identify a user', async () => {
   if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotTheOverflowUser has it
-  const service = await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' }, [
-    'unshare',
-    '--user',
-    process.execPath,
-  ]);
+  const service = await Service.start({
+    variables: { LIBTORCH_NODE_ATTACH: 'all-namespaces' },
+    command: ['unshare', '--user', process.execPath],
+  });
   const { address } = findTarget(String(service.pid));
   const shared = { error: expect.stringMatching(/the user number that all users outside its user namespace share/) };
   expect(await said(address, [])).toEqual(shared);
@@ -112,7 +114,7 @@ const SQUATTER = `
   })();`;
 
 test('another holder of the socket name is neither trusted nor an obstacle', async () => {
-  const silent = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
+  const silent = await Service.start({ variables: { LIBTORCH_NODE_ATTACH: '0' } });
   const first = await Service.start();
   const before = findTarget(String(first.pid));
   await started([process.execPath, '-e', SQUATTER, String(silent.pid), String(first.pid)]).next();

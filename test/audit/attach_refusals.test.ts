@@ -7,8 +7,8 @@ import * as path from 'node:path';
 import { findTarget, whySilent } from '../../cli/attach/target';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
-import { ROOT, testFolder } from './command';
-import { leakAudit, Running, refused, Service, until } from './service';
+import { Service, until } from '../support/service';
+import { leakAudit, ROOT, Running, refused, testFolder } from './command';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -55,7 +55,7 @@ test('a process without libtorch-node, a thread, and a process that refuses', as
   const bare = await started(process.execPath, '-e', 'setInterval(() => {}, 1000); console.log(1)');
   expect(() => findTarget(String(bare.pid))).toThrow(/it may still be starting, so try again in a moment$/);
   await all(bare.pid!, /process \d+ has not loaded libtorch-node/);
-  const service = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
+  const service = await Service.start({ variables: { LIBTORCH_NODE_ATTACH: '0' } });
   await all(service.pid, /process \d+ does not listen: it was started with LIBTORCH_NODE_ATTACH=0$/);
   const thread = (await import('node:fs')).readdirSync(`/proc/${bare.pid}/task`).find((id) => id !== String(bare.pid))!;
   await all(thread, /\d+ is a thread of process \d+/);

@@ -6,8 +6,8 @@ import { Connection } from '../../cli/attach/connection';
 import { readCapture } from '../../cli/capture/reader';
 import { reserve } from '../../cli/capture/reserve';
 import { limitMs } from '../support/sanitized';
+import { pause, Service } from '../support/service';
 import { testFolder } from './command';
-import { pause, Service } from './service';
 
 jest.setTimeout(limitMs(120_000));
 const folder = testFolder();

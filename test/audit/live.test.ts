@@ -9,9 +9,9 @@ import { History, renderView } from '../../cli/live/view';
 import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { Service, until } from '../support/service';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
-import { CLI, testFolder } from './command';
-import { leakAudit, Running, refused, Service, until } from './service';
+import { CLI, leakAudit, Running, refused, testFolder } from './command';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));

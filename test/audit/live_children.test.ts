@@ -1,5 +1,4 @@
 /** The lines of `run --follow-children` and `live FILE` include the children. */
-import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Family } from '../../cli/capture/family';
@@ -8,9 +7,9 @@ import { joinChildren } from '../../cli/capture/join';
 import { CaptureFollower } from '../../cli/capture/reader';
 import { openSource } from '../../cli/live/source';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { Service, until } from '../support/service';
 import { CaptureBuilder } from './capture_builder';
-import { CLI, fixture, testFolder } from './command';
-import { until } from './service';
+import { CLI, testFolder } from './command';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -133,40 +132,36 @@ test('the last data of a process counts, also if it ends between the check of it
 test('run and live count a child while it runs', async () => {
   const file = path.join(folder, 'run.ltna');
   const options = ['run', '--follow-children', '--interval', '100ms', '-o', file, '--json', `${file}.json`];
-  const child = spawn(process.execPath, [CLI, ...options, '--', process.execPath, fixture('family.cjs')], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...ordinaryEnv(), COLUMNS: '80' },
+  const service = await Service.start({
+    env: ordinaryEnv(),
+    variables: { COLUMNS: '80' },
+    command: [process.execPath, CLI, ...options, '--', process.execPath],
   });
-  let shown = '';
-  let stdout = '';
-  child.stderr.on('data', (part) => {
-    shown += part;
-  });
-  child.stdout.on('data', (part) => {
-    stdout += part;
-  });
-  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  let before = 0;
+  const shown = () => service.said().slice(before);
   const comes = (line: RegExp) =>
     until(async () => {
-      if (child.exitCode !== null) throw new Error(`it has ended: ${shown}`);
-      return line.test(shown);
+      if (service.child.exitCode !== null) throw new Error(`it has ended: ${shown()}`);
+      return line.test(shown());
     });
+  await service.tell('hold 1');
+  await service.tell('fork');
+  await service.tell('child 0 hold 10');
   await comes(/^ +[\d.:]+s? +11 +11 .* +2( {2}\S+)?$/m);
-  expect(shown).toMatch(/^ +time +tensors +storages .* procs$/m);
+  expect(shown()).toMatch(/^ +time +tensors +storages .* procs$/m);
 
   const source = await openSource(file);
   await until(async () => (await source.look())?.processes === 2);
   const state = (await source.look())!;
   expect(state).toMatchObject({ tensors: 11, unread: 0, made: { tensors: 11, bytes: 11 * 1024 } });
 
-  child.stdin.write('end\n');
-  await until(async () => stdout.includes('child ended'));
+  expect(await service.tell('end 0')).toBe(0);
   await until(async () => (await source.look())?.processes === 1);
   expect(await source.look()).toMatchObject({ tensors: 1, made: { tensors: 11 } });
-  shown = '';
+  before = service.said().length;
   await comes(/^ +[\d.:]+s? +1 +1 .* +1( {2}\S+)?$/m);
-  child.stdin.write('exit\n');
-  expect(await exited).toBe(0);
+  service.say('exit');
+  expect((await service.outcome).code).toBe(0);
   await source.close();
   expect(JSON.parse(fs.readFileSync(`${file}.json`, 'utf8')).summary.liveTensors).toBe(1);
 });

@@ -8,8 +8,8 @@ import { plainColors } from '../../cli/terminal/colors';
 import { cutBegin, cutEnd, displayWidth, nearName, terminalSize } from '../../cli/terminal/size';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { Service } from '../support/service';
 import { CLI } from './command';
-import { Service } from './service';
 
 jest.setTimeout(limitMs(240_000));
 

@@ -6,9 +6,9 @@ import { analyse } from '../../cli/analysis/analyse';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { joinChildren, removeChildren } from '../../cli/capture/join';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
+import { Service, until } from '../support/service';
 import { CaptureBuilder } from './capture_builder';
-import { auditProgram, fixture, leakAudit } from './command';
-import { until } from './service';
+import { CLI, leakAudit } from './command';
 
 let folder: string;
 let file: string;
@@ -118,8 +118,13 @@ test('files left by an interrupted run are removed, and nothing else', () => {
 
 test('a child that cannot make its file flags the capture of the program', async () => {
   const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // the names of its children's files are too long
-  const args = ['run', '--quiet', '--check', '--follow-children', '-o', long, '--', 'node', fixture('children.cjs')];
-  const outcome = await auditProgram(...args);
+  const service = await Service.start({ command: run('--check', '--follow-children', '-o', long) });
+  await service.tell('hold 1');
+  await startChildren(service);
+  expect(await service.tell('end 0')).toBe(0);
+  expect(await service.tell('kill 1')).toBe('SIGKILL');
+  service.say('exit');
+  const outcome = await service.outcome;
   expect(outcome.stderr).toMatch(/leak-audit: this process is not recorded: cannot create .*File name too long/);
   expect(outcome.stderr).toMatch(/at least 1 event was lost/);
   expect(outcome.code).toBe(0);
@@ -129,26 +134,44 @@ test('a child that cannot make its file flags the capture of the program', async
   expect(capture.end?.reason).toBe('exit');
 }, 600_000);
 
-/** In the last round of a growing capture; undefined before the first round. */
-function tensorsIn(name: string): number | undefined {
+/** `leak-audit run` of a program that a test gives commands. */
+const run = (...options: string[]) => [process.execPath, CLI, 'run', '--quiet', ...options, '--', 'node'];
+
+async function startChildren(service: Service): Promise<void> {
+  for (const [child, tensors] of [10, 20].entries()) {
+    expect(await service.tell('fork')).toBe(child);
+    await service.tell(`child ${child} hold ${tensors}`);
+  }
+}
+
+/** Of a growing capture; undefined before the first round. */
+function lastRound(name: string): { ms: number; tensors: number } | undefined {
   const follower = new CaptureFollower(path.join(folder, name));
   try {
     follower.poll();
-    return follower.capture.ticks.at(-1)?.tensors;
+    return follower.capture.ticks.at(-1);
   } finally {
     follower.close();
   }
 }
 
 test('--follow-children records a program’s children; without it, the children do not see the audit', async () => {
-  const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
-  const go = path.join(folder, 'go');
-  const ended = auditProgram(...args, '-o', file, '--', 'node', fixture('children.cjs'), go);
-  // One is killed after both captures show the tensors.
+  const args = ['--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
+  const service = await Service.start({ command: run(...args, '-o', file) });
+  await service.tell('hold 1');
+  expect(await service.tell('bare')).toBe(0);
+  await startChildren(service);
+  expect(await service.tell('end 0')).toBe(0);
+  // The other is killed after both captures show the tensors.
   const children = () => fs.readdirSync(folder).filter((name) => name.endsWith('.child'));
-  await until(async () => tensorsIn('c.ltna') === 1 && children().some((name) => tensorsIn(name) === 20));
-  fs.writeFileSync(go, '');
-  const outcome = await ended;
+  await until(
+    async () => lastRound('c.ltna')?.tensors === 1 && children().some((name) => lastRound(name)?.tensors === 20),
+  );
+  expect(await service.tell('kill 1')).toBe('SIGKILL');
+  const { ms } = lastRound('c.ltna')!;
+  await until(async () => lastRound('c.ltna')!.ms > ms + 400);
+  service.say('exit');
+  const outcome = await service.outcome;
   expect(outcome.stderr).toBe('');
   expect(outcome.code).toBe(0);
   const capture = readCapture(file);
@@ -159,5 +182,5 @@ test('--follow-children records a program’s children; without it, the children
   expect(most.map((tensors) => tensors.length).sort((a, b) => a - b)).toEqual([1, 10, 20]);
   expect(Math.max(...capture.ticks.map((tick) => tick.tensors))).toBeGreaterThanOrEqual(21);
   expect(capture.ticks.at(-1)!.tensors).toBe(1);
-  expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'go', 'r.json']);
+  expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'r.json']);
 }, 600_000);

@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { ProcessList } from '../../cli/attach/processes';
 import { limitMs } from '../support/sanitized';
-import { testFolder } from './command';
-import { leakAudit, Running, refused, Service, until } from './service';
+import { Service, until } from '../support/service';
+import { leakAudit, Running, refused, testFolder } from './command';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -18,7 +18,7 @@ test('ps lists the services with their tensors and bytes, recorded or not; attac
   const list = JSON.parse(stdout) as ProcessList;
   const own = list.processes.find(({ pid }) => pid === service.pid);
   expect(own).toMatchObject({ tensors, bytes, tensorsPerMinute: 0, bytesPerMinute: 0, recordedBy: null });
-  expect(own!.command).toMatch(/^\S*node.* \S*service\.cjs$/);
+  expect(own!.command).toMatch(/^\S*node.* \S*service_program\.cjs$/);
 
   const capture = path.join(folder, 'checked');
   const running = new Running('attach', String(service.pid), '-o', capture, '--interval', '20ms', '--check', '--quiet');

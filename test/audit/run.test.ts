@@ -7,7 +7,7 @@ import type { Report } from '../../cli/analysis/report';
 import { readCapture } from '../../cli/capture/reader';
 import { ms } from '../support/async';
 import type { Outcome } from '../support/child';
-import { startProgram } from '../support/program';
+import { Service } from '../support/service';
 import { auditProgram, CLI, fixture, leakAudit, ROOT } from './command';
 
 /** How often the programs work, at least 10 ms apart: about 320 rounds of 25 ms, most of which a slow machine may miss. */
@@ -161,22 +161,23 @@ describe('the program is not affected', () => {
 
 describe('signals', () => {
   /** Sends `signal` to the command or, by `to`, to the program itself, once its tensor is in the capture. */
-  const killed = async (signal: NodeJS.Signals, to: 'command' | 'program', ...args: string[]) => {
+  const killed = async (signal: NodeJS.Signals, to: 'command' | 'program', handled = false) => {
     const file = path.join(folder, `${signal}-${to}.ltna`);
     const send = async (command: number, program: number) => {
       while (readCapture(file).ticks.at(-1)?.tensors !== 1) await ms(50);
       process.kill(to === 'command' ? command : program, signal);
     };
-    const run = ['run', '--quiet', '-o', file, '--', 'node', fixture('signals.cjs'), ...args];
-    const command = startProgram(process.execPath, [CLI, ...run]);
-    const [, pid] = await command.shows(/^ready (\d+)\n/);
-    await send(command.child.pid!, Number(pid));
-    return command.ended;
+    const run = ['run', '--quiet', '-o', file, '--', 'node'];
+    const service = await Service.start({ command: [process.execPath, CLI, ...run] });
+    await service.tell('hold 1');
+    if (handled) await service.tell('handle SIGTERM SIGINT SIGUSR2');
+    await send(service.pid, await service.tell('pid'));
+    return service.outcome;
   };
 
   test('are forwarded, and the program handles them', async () => {
     for (const signal of ['SIGTERM', 'SIGUSR2'] as const) {
-      const { code, stdout } = await killed(signal, 'command', 'handle');
+      const { code, stdout } = await killed(signal, 'command', true);
       expect(code).toBe(9);
       expect(stdout).toMatch(`got ${signal} with 1`);
     }

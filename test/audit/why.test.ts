@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
-import { LIB } from '../support/torch';
-import { leakAudit, Service } from './service';
+import { Service } from '../support/service';
+import { leakAudit } from './command';
 
 jest.setTimeout(limitMs(120_000));
 
@@ -33,7 +33,7 @@ const pathsOf = (count: number, size: number) => withSize(count, size).map(({ pa
 
 let service: Service;
 beforeAll(async () => {
-  service = await Service.start({ LTN_LIB: path.join(LIB, 'index.js') }, [process.execPath], FIXTURE);
+  service = await Service.start({ program: FIXTURE });
   const { code, stdout, stderr } = await leakAudit('why', String(service.pid), '--json', '-');
   expect({ code, stderr }).toEqual({
     code: 0,

@@ -4,8 +4,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
-import { ROOT, testFolder } from './command';
-import { leakAudit, refused } from './service';
+import { leakAudit, ROOT, refused, testFolder } from './command';
 
 jest.setTimeout(limitMs(300_000));
 const folder = testFolder();

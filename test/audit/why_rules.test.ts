@@ -4,16 +4,16 @@ import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
 import { openPrivate } from '../../cli/why/private-file';
 import { limitMs } from '../support/sanitized';
+import { Service, until } from '../support/service';
 import { LIB } from '../support/torch';
-import { testFolder } from './command';
-import { leakAudit, Running, refused, Service, until } from './service';
+import { leakAudit, Running, refused, testFolder } from './command';
 
 jest.setTimeout(limitMs(180_000));
 const folder = testFolder();
 const TEMPORARY = path.join(folder, 'tmp');
 fs.mkdirSync(TEMPORARY);
 const FIXTURE = path.join(__dirname, 'fixtures/holders.cjs');
-const holders = () => Service.start({ LTN_LIB: path.join(LIB, 'index.js') }, [process.execPath], FIXTURE);
+const holders = () => Service.start({ program: FIXTURE });
 
 /** A program that leaks, and ends by itself. */
 const PROGRAM = path.join(folder, 'leaky.cjs');

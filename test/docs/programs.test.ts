@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { limitMs } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
 /** Inside the package, so that it finds itself by name. */
@@ -27,9 +27,18 @@ const programs = documents.flatMap((file) =>
   })),
 );
 
+/** Servers listen on a free port. A program that makes its model in Python gets Debian's, which has PyTorch. */
+const environment = (text: string): NodeJS.ProcessEnv =>
+  text.includes('process.env.PYTHON')
+    ? { ...ordinaryEnv(), PYTHON: '/usr/bin/python3' }
+    : { ...process.env, PORT: '0' };
+
 /** Runs until the end; a server is asked to end once it listens. */
-function outcome(file: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [file], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+function outcome(
+  file: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [file], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (data) => {
     stdout += data;
@@ -49,8 +58,9 @@ test.each(programs)(
       : text;
     const runnable = file.replace(/\.mts$/, '.mjs');
     fs.writeFileSync(runnable, source);
-    const { code, stderr } = await outcome(runnable);
+    const { code, stdout, stderr } = await outcome(runnable, environment(text));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).not.toBe('');
   },
   limitMs(60_000),
 );
@@ -60,4 +70,30 @@ test('there is a program to paste for each subject of the first screen', () => {
   for (const file of ['README.md', 'docs/serving.md', 'docs/training.md', 'docs/lifetimes.md']) {
     expect([file, having.has(file)]).toEqual([file, true]);
   }
+});
+
+/** Specifications, records, and guides to commands. */
+const withoutProgram = new Set(
+  [
+    'capture-format',
+    'releasing',
+    'matrix',
+    'threat-model',
+    'verdicts',
+    'runtimes',
+    'installing',
+    'leak-audit',
+    'leak-hunt',
+  ].map((name) => `docs/${name}.md`),
+);
+
+test.each(documents.slice(1))('%s opens with what it is for, and a guide with a short program', (file) => {
+  const text = fs.readFileSync(path.join(ROOT, file), 'utf8');
+  const opening = text.split(/^## /m)[0]!;
+  expect(opening).toMatch(/^# .+\n\n(This (guide|page) |The attackers )/);
+  if (withoutProgram.has(file)) return;
+  const [first] = opening.matchAll(/^```\w*\n[\s\S]*?^```$/gm);
+  const [program] = opening.matchAll(BLOCK);
+  expect(program?.[0]).toBe(first?.[0] ?? 'a program');
+  expect(program![2]!.trimEnd().split('\n').length).toBeLessThanOrEqual(15);
 });

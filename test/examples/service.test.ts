@@ -5,7 +5,8 @@ import * as path from 'node:path';
 import type { MemoryReport } from 'libtorch-node';
 import { type Digits, loadDigits, PIXELS } from '../../examples/digits/data';
 import { runLoad } from '../../examples/digits/load';
-import { type Outcome, type Running, run, start } from './programs';
+import { startHttpService } from '../support/http_service';
+import { type Outcome, type Running, run } from './programs';
 
 const CAPACITY = 20;
 
@@ -25,12 +26,12 @@ const imageWith = (at: number, value: unknown) => image(0).map((pixel, i) => (i 
 
 /** Runs the service during `use`, then shuts it down. */
 async function withService<T>(cache: string, use: (url: string, service: Running) => Promise<T>): Promise<T> {
-  const service = start('server.js', ['--weights', weights, '--cache', cache, '--capacity', String(CAPACITY)]);
+  const args = ['--weights', weights, '--cache', cache, '--capacity', String(CAPACITY)];
+  const service = await startHttpService('digits/server.js', args);
   try {
-    return await use((await service.shows(/^listening on (http:\S+)\n/))[1]!, service);
+    return await use(service.url, service);
   } finally {
-    service.child.kill('SIGTERM');
-    expect(await service.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect((await service.end()).stderr).toBe('');
   }
 }
 

@@ -4,6 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../support/child';
+import { startHttpService } from '../support/http_service';
 import { startProgram } from '../support/program';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
@@ -57,9 +58,8 @@ export async function makeModels() {
 }
 
 export async function startService(model: string, args: string[] = []) {
-  const main = path.join(ROOT, 'dist/examples/service/main.js');
-  const program = startProgram(process.execPath, [main, '--model', model, '--port', '0', ...args]);
-  const url = (await program.shows(/^listening on (http:\S+)\n/m))[1]!;
+  const service = await startHttpService('service/main.js', ['--model', model, '--port', '0', ...args]);
+  const { url } = service;
   const get = (where: string) => fetch(`${url}${where}`, { headers: CLOSING });
   const health = async () => (await (await get('/health')).json()) as Health;
   /** The service's state, once it satisfies `wanted`. */
@@ -71,8 +71,7 @@ export async function startService(model: string, args: string[] = []) {
     }
   };
   return {
-    ...program,
-    url,
+    ...service,
     get,
     health,
     when,
@@ -96,18 +95,11 @@ export async function startService(model: string, args: string[] = []) {
       ),
     /** Shuts it down gracefully; `asked` if that has already begun. */
     async end(asked = false): Promise<{ answered: number; gone: number }> {
-      if (!asked) program.child.kill('SIGTERM'); // a second signal would end it at once
-      const { code, signal, stdout } = await program.ended;
-      expect({ code, signal }).toEqual({ code: 0, signal: null });
+      const { stdout } = await service.end(asked);
       const last = /\nended: (\d+) requests begun, (\d+) answered, (\d+) clients gone before\n$/.exec(stdout)!;
       const [begun, answered, gone] = last.slice(1).map(Number) as [number, number, number];
       expect(answered + gone).toBe(begun);
       return { answered, gone };
-    },
-    /** For afterEach: cleans up after the test. */
-    async kill(): Promise<void> {
-      program.child.kill('SIGKILL');
-      await program.ended;
     },
   };
 }

@@ -13,20 +13,25 @@ export interface Running {
 }
 
 /** `env` is the whole environment. */
-export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv = process.env): Running {
+export function startProgram(
+  command: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = process.env,
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): Running {
   const child = spawn(command, args, {
     cwd: ROOT,
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
   let stdout = '';
   let stderr = '';
   const listeners = new Set<() => void>();
-  child.stdout.on('data', (chunk) => {
+  child.stdout!.on('data', (chunk) => {
     stdout += chunk;
     for (const listener of listeners) listener();
   });
-  child.stderr.on('data', (chunk) => {
+  child.stderr!.on('data', (chunk) => {
     stderr += chunk;
     for (const listener of listeners) listener();
   });
