@@ -194,7 +194,7 @@ export const isIterable = (value: unknown): value is AnyIterable =>
   typeof (value as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
 /** An array as a dataset. */
-class ArrayDataset<T> extends Dataset<T> {
+export class ArrayDataset<T> extends Dataset<T> {
   constructor(readonly samples: readonly T[]) {
     super();
   }

@@ -19,8 +19,12 @@ import {
   stateOfPass,
 } from './progress';
 import { batchesOf } from './samplers';
+import { Pool, WorkerSource } from './workers/pass';
 
 const FN = 'utils.data.DataLoader';
+
+/** Ends the workers of loaders that were collected. */
+const collected = new FinalizationRegistry<Pool>((pool) => void pool.end());
 
 /** Batches of a dataset: `for await (const batch of loader)`; each loop is one pass. */
 export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
@@ -30,6 +34,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   #current: Progress | null = null;
   /** The state with which the next pass begins. */
   #loaded: DataLoaderState | null = null;
+  #pool: Pool | null = null;
 
   /** The dataset; an array as it was passed. */
   readonly dataset: MapDataset | readonly any[] | AnyIterable;
@@ -100,11 +105,37 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   loadStateDict(state: DataLoaderState): void {
     const read = readState(state, this.#generators);
     restoreGenerators(read, this.#generators);
-    const dataset: unknown = this.#plan.map ?? this.#plan.stream;
+    const { map, stream, numWorkers } = this.#plan;
+    // A dataset that is read in order has its cursor in the worker.
+    const dataset: unknown = map ?? (numWorkers > 0 ? null : stream);
     if ('dataset' in read && isStateful(dataset)) dataset.loadStateDict?.(read.dataset);
     this.#loaded = read;
     this.#current = null;
     this.#next = read.epoch;
+  }
+
+  /**
+   * Ends the workers, which otherwise stay for the next pass, until the loader is collected or the process ends. The promise
+   * resolves when they have ended.
+   */
+  async dispose(): Promise<void> {
+    const pool = this.#pool;
+    this.#pool = null;
+    await pool?.end();
+  }
+
+  [Symbol.dispose](): void {
+    void this.dispose();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #newPool(): Pool {
+    const pool = new Pool();
+    collected.register(this, pool);
+    return pool;
   }
 
   /** For scopes: a loader has no tensors of a scope, only its dataset has. */
@@ -137,10 +168,15 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
     const plan = this.#plan;
     const resume = resumeOf(progress.resumed);
     const batched = plan.batchSize !== null || plan.batchSampler !== null;
+    const hasCursor = progress.resumed !== null && 'dataset' in progress.resumed && isStateful(plan.stream);
+    const skip = hasCursor ? 0 : (resume?.batches ?? 0);
+    if (plan.numWorkers > 0) {
+      this.#pool ??= this.#newPool();
+      const batches = plan.stream === null ? batchesOfOrder(plan, resume) : null;
+      return new WorkerSource(plan, this.#pool, batches, progress, skip);
+    }
     const form: Form = { batched, collate: plan.collateFn };
     if (plan.stream !== null) {
-      const hasCursor = progress.resumed !== null && 'dataset' in progress.resumed && isStateful(plan.stream);
-      const skip = hasCursor ? 0 : (resume?.batches ?? 0);
       return new StreamSource(plan.stream, form, plan.batchSize ?? 1, plan.dropLast, skip, progress, sync);
     }
     return new IndexedSource(plan.map!, form, batchesOfOrder(plan, resume), progress, progress);

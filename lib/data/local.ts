@@ -11,8 +11,8 @@ import type { Progress } from './progress';
 /** Where batches come from: undefined at the end, or a promise. */
 export interface Source {
   next(): unknown;
-  /** Ends early. */
-  end(): unknown;
+  /** Ends early. `abort`: at once, without waiting for what is under way. */
+  end(abort?: boolean): unknown;
 }
 
 /** Batches of a dataset that is read by index. */
@@ -60,7 +60,7 @@ export class StreamSource implements Source {
     readonly dropLast: boolean,
     /** Batches to leave out. */
     public skip: number,
-    readonly progress: Progress,
+    readonly progress: Pick<Progress, 'ended' | 'advance'>,
     readonly sync: boolean,
   ) {
     this.#ended = progress.ended;
@@ -140,6 +140,8 @@ export class StreamSource implements Source {
   }
 }
 
+const NOTHING = (): void => {};
+
 /** The iterator of a `for await` loop. */
 export class AsyncPass implements AsyncIterableIterator<any> {
   #ended = false;
@@ -208,8 +210,12 @@ export class AsyncPass implements AsyncIterableIterator<any> {
 
   async #fail(error: unknown): Promise<never> {
     this.#ended = true;
+    const abort = this.signal?.aborted === true;
     try {
-      await this.source.end();
+      const end = this.source.end(abort);
+      // A dataset that never answers must not hold up an aborted pass.
+      if (!abort) await end;
+      else if (isPromise(end)) end.then(NOTHING, NOTHING);
     } catch {
       // The first error is the one to report.
     }

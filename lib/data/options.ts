@@ -2,7 +2,7 @@
 import { types } from 'node:util';
 import type { FileUrl, Signal } from '../../types/base';
 import { ownOptions } from '../addon/options';
-import { argumentError, codedError } from '../errors/errors';
+import { argumentError } from '../errors/errors';
 import { countOf, flagOf, type Generator, generatorOf } from './arguments';
 import type { Order } from './batches';
 import { type AnyIterable, isIterable, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
@@ -148,7 +148,6 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
   if (size === null && batchSampler === null) refuse('dropLast', dropLast, 'batchSize null');
   if (collateFn != null && typeof collateFn !== 'function')
     throw argumentError(FN, 'collateFn', 'a function', collateFn);
-  if (given.numWorkers) throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${FN}: workers`);
   const generator = generatorOf(FN, given.generator);
   const map = isMap ? mapDatasetOf<any>(FN, dataset) : null;
   return {
