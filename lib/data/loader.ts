@@ -77,7 +77,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
 
   [Symbol.asyncIterator](): AsyncIterableIterator<B> {
     const progress = this.#begin();
-    return new AsyncPass(this.#source(progress, false), progress, this.#plan.signal);
+    return new AsyncPass(this.#source(progress, false), progress, this.#plan.signal as AbortSignal | null);
   }
 
   /** For synchronous datasets without workers. */
@@ -86,7 +86,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
       throw argumentError(FN, 'numWorkers', '0 in a synchronous loop; write for await (… of loader)', this.numWorkers);
     }
     const progress = this.#begin();
-    return new SyncPass(this.#source(progress, true), progress, this.#plan.signal);
+    return new SyncPass(this.#source(progress, true), progress, this.#plan.signal as AbortSignal | null);
   }
 
   /**
@@ -152,7 +152,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
 
   /** Python draws a seed from the loader's generator for each pass. */
   #begin(): Progress {
-    this.#plan.signal?.throwIfAborted();
+    (this.#plan.signal as AbortSignal | null)?.throwIfAborted();
     const loaded = this.#loaded;
     this.#loaded = null;
     const epoch = this.#next++;

@@ -71,7 +71,7 @@ export interface Plan extends Order {
   readonly prefetchBytes: number;
   readonly prefetchFactor: number;
   readonly generator: Generator | null;
-  readonly signal: AbortSignal | null;
+  readonly signal: Signal | null;
   readonly worker: Required<WorkerModule> | null;
 }
 
@@ -92,9 +92,9 @@ function wholeOf(name: string, value: unknown, usual: number, least: number): nu
   return value as number;
 }
 
-function signalOf(value: unknown): AbortSignal | null {
+function signalOf(value: unknown): Signal | null {
   if (value === undefined || value === null) return null;
-  if (typeof (value as AbortSignal).addEventListener === 'function') return value as AbortSignal;
+  if (typeof (value as AbortSignal).addEventListener === 'function') return value as Signal;
   throw argumentError(FN, 'signal', 'an AbortSignal', value);
 }
 
