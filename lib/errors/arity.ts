@@ -58,6 +58,10 @@ const most: Readonly<Record<string, number>> = {
   'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
   'utils.checkpoint.checkpointSequential': 4,
   'utils.assertFinite': 2,
+  'utils.data.defaultCollate': 1,
+  'utils.data.defaultConvert': 1,
+  // It reads its arguments itself.
+  'utils.data.randomSplit': Number.POSITIVE_INFINITY,
   // With the options object.
   'nn.init.calculateGain': 2,
   'nn.init.uniform_': 4,

@@ -23,7 +23,8 @@ export type ErrorCode =
   | 'ERR_TORCH_LEAK'
   | 'ERR_TORCH_MISSING_PACKAGE'
   | 'ERR_TORCH_STREAM'
-  | 'ERR_TORCH_NOT_FINITE';
+  | 'ERR_TORCH_NOT_FINITE'
+  | 'ERR_TORCH_DATA';
 
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
 export interface TorchError extends Error {
@@ -34,6 +35,8 @@ export interface TorchError extends Error {
   argument?: string;
   /** Of `torch.utils.assertFinite`: the step whose loss is not finite. */
   step?: number;
+  /** Of a DataLoader with workers: the sample that failed. */
+  index?: number;
   /** libtorch's original text, if the message rewords it. Not enumerable. */
   libtorchMessage?: string;
   /** With LIBTORCH_NODE_DEBUG=1, for a use after dispose: the stack of the tensor's creation. */

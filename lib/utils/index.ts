@@ -1,3 +1,4 @@
 /** torch.utils. */
+export * as data from '../data';
 export * as checkpoint from './checkpoint';
 export { assertFinite } from './finite';

@@ -25,6 +25,7 @@ const ROOMS = [
   'pprof',
   'print',
   'optim',
+  'data',
   'utils',
   'public',
   'nn',

@@ -46,7 +46,7 @@ it('the table has the names that users look for first', () => {
   for (const name of [
     'torch.nn.utils.stateless',
     'torch.optim.Adafactor',
-    'torch.utils.data',
+    'torch.utils.data.DistributedSampler',
     'torch.distributed',
     'torch.autocast',
   ])

@@ -78,6 +78,7 @@ const nn = modules({ torch, read, ones, options, generator, tensorsOnly, nothing
 /** The calls, by the callback and a tensor to dispose. */
 const functions = {
   ...require('./handwritten-utils.cjs')({ torch, options, list, generator, read, nothing }),
+  ...require('./handwritten-data.cjs')({ torch, options, list, generator, nothing }),
   getAllocationThreshold: nothing(numbers),
   setAllocationThreshold: nothing(numbers),
   'audit.label': [(fire) => torch.audit.label('a', 'b', () => read(fire, 5))],

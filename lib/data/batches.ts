@@ -1,0 +1,174 @@
+/** The batches of indices of one pass, and where to continue it. */
+import { argumentError } from '../errors/errors';
+import type { Generator } from './arguments';
+import { type Chunk, type Draw, Draws, type Indices, Listed, Part, type Start, stateOf } from './order';
+import { BatchSampler, ChunkSampler } from './samplers';
+
+const FN = 'utils.data.DataLoader';
+
+/** A place behind a batch, between the samples of a chunk. */
+export interface Mark {
+  readonly draw: Draw;
+  readonly offset: number;
+}
+
+export interface Batch {
+  readonly indices: Indices;
+  /** Null for samplers of the program, which are iterated again. */
+  readonly mark: Mark | null;
+}
+
+/** Where a pass is continued: behind `batches` batches; `start` and `offset` for a sampler that gives chunks. */
+export interface Resume {
+  readonly batches: number;
+  readonly start: Start | null;
+  readonly offset: number;
+}
+
+export interface Batches {
+  next(): Batch | null;
+  end(): void;
+}
+
+export interface Order {
+  readonly sampler: Iterable<number> | null;
+  readonly batchSampler: Iterable<ArrayLike<number>> | null;
+  /** Null: each index is a batch. */
+  readonly batchSize: number | null;
+  readonly dropLast: boolean;
+}
+
+/** The sampler that gives chunks, and the size of batches; null for samplers of the program. */
+export function chunked(order: Order): { sampler: ChunkSampler; size: number; dropLast: boolean } | null {
+  const { batchSampler } = order;
+  const outer =
+    batchSampler instanceof BatchSampler && batchSampler[Symbol.iterator] === BatchSampler.prototype[Symbol.iterator];
+  if (batchSampler !== null && !outer) return null;
+  const from = outer
+    ? { sampler: batchSampler.sampler, size: batchSampler.batchSize, dropLast: batchSampler.dropLast }
+    : { sampler: order.sampler, size: order.batchSize ?? 1, dropLast: order.dropLast };
+  const { sampler } = from;
+  // An iterator of the program's own class counts.
+  if (!(sampler instanceof ChunkSampler) || sampler[Symbol.iterator] !== ChunkSampler.prototype[Symbol.iterator]) {
+    return null;
+  }
+  return { ...from, sampler };
+}
+
+export function batchesOf(order: Order, resume: Resume | null): Batches {
+  const built = chunked(order);
+  if (built !== null) return new Chunked(built.sampler, built.size, built.dropLast, resume);
+  const { batchSampler, sampler, batchSize, dropLast } = order;
+  const lists = batchSampler ?? new BatchSampler(sampler!, batchSize ?? 1, dropLast);
+  return new Lists(lists, resume?.batches ?? 0);
+}
+
+class Chunked implements Batches {
+  readonly #draws: Draws;
+  readonly #chunks: Iterator<Chunk | null>;
+  #chunk: Chunk | null = null;
+  #at: number;
+  #ended = false;
+
+  constructor(
+    sampler: ChunkSampler,
+    readonly size: number,
+    readonly dropLast: boolean,
+    resume: Resume | null,
+  ) {
+    this.#draws = new Draws(resume?.start ?? null);
+    this.#chunks = sampler._chunks(this.#draws);
+    this.#at = resume?.start == null ? 0 : resume.offset;
+  }
+
+  next(): Batch | null {
+    if (this.#ended) return null;
+    const chunk = this.#chunk;
+    if (chunk !== null && chunk.length - this.#at >= this.size) return this.#take(chunk);
+    const rest = this.#rest();
+    while (rest.length === 0 || rest.length < this.size) {
+      const next = this.#advance();
+      if (next === null) break;
+      if (rest.length === 0 && next.length - this.#at >= this.size) return this.#take(next);
+      rest.push(...this.#rest(this.size - rest.length));
+    }
+    if (rest.length === 0 || (this.dropLast && rest.length < this.size)) {
+      this.end();
+      return null;
+    }
+    return { indices: new Listed(rest), mark: this.#mark() };
+  }
+
+  /** The next indices of the chunk, at most `most`. */
+  #rest(most = Number.POSITIVE_INFINITY): number[] {
+    const chunk = this.#chunk;
+    if (chunk === null) return [];
+    const from = this.#at;
+    this.#at = Math.min(chunk.length, from + most);
+    return from === this.#at ? [] : chunk.list(from, this.#at);
+  }
+
+  #take(chunk: Chunk): Batch {
+    const indices = new Part(chunk, this.#at, this.#at + this.size);
+    this.#at += this.size;
+    return { indices, mark: this.#mark() };
+  }
+
+  #mark(): Mark | null {
+    return this.#chunk === null ? null : { draw: this.#chunk.draw, offset: this.#at };
+  }
+
+  /** The next chunk. A continued pass skips those before its start. */
+  #advance(): Chunk | null {
+    for (let step = this.#chunks.next(); !step.done; step = this.#chunks.next()) {
+      const chunk = step.value;
+      if (chunk === null) continue;
+      const isFirst = this.#chunk === null;
+      this.#chunk?.free();
+      this.#chunk = chunk;
+      if (!isFirst) this.#at = 0;
+      if (this.#at > chunk.length) {
+        throw argumentError(FN, 'state', `a state of this sampler, which has ${chunk.length} samples here`, this.#at);
+      }
+      return chunk;
+    }
+    return null;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#chunk?.free();
+    this.#chunk = null;
+    this.#chunks.return?.();
+    this.#draws.end();
+  }
+}
+
+/** Batches of a sampler of the program. */
+class Lists implements Batches {
+  readonly #lists: Iterator<ArrayLike<number>>;
+  #skip: number;
+
+  constructor(lists: Iterable<ArrayLike<number>>, skip: number) {
+    this.#lists = lists[Symbol.iterator]();
+    this.#skip = skip;
+  }
+
+  next(): Batch | null {
+    for (; this.#skip > 0; this.#skip--) if (this.#lists.next().done) return null;
+    const step = this.#lists.next();
+    if (step.done) return null;
+    const list = Array.from(step.value as ArrayLike<number>, Number);
+    if (list.length > 0 && list.every(Number.isSafeInteger)) return { indices: new Listed(list), mark: null };
+    throw argumentError(FN, 'sampler', 'a sampler of integers', step.value);
+  }
+
+  end(): void {
+    this.#lists.return?.();
+  }
+}
+
+/** The state of a generator that, after the batch of `mark`, draws what follows; `generator` may be ahead of it. */
+export function stateAt(mark: Mark | null, generator: Generator): Uint8Array {
+  return mark?.draw.next?.before ?? stateOf(generator);
+}

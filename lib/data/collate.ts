@@ -1,0 +1,152 @@
+/** From samples to a batch. */
+import { ops } from '../autograd/tuples';
+import { fromTypedArray, type TensorData, tensor } from '../elements/create';
+import { argumentError, codedError, describe } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { bare } from '../tensor/second-name';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { isPlainObject } from './arguments';
+
+const FN = 'utils.data.defaultCollate';
+const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, and arrays, objects and Maps of them';
+
+const isTypedArray = (value: unknown): value is ArrayBufferView & ArrayLike<number> =>
+  ArrayBuffer.isView(value) && !(value instanceof DataView);
+const isMap = (value: unknown): value is Map<unknown, unknown> =>
+  Object.prototype.toString.call(value) === '[object Map]';
+
+/** A copy of what a sample contains, so that no code of the program runs once the first tensor is made. */
+function readSample(value: unknown): unknown {
+  if (isTensor(value)) return bare(value);
+  if (typeof value !== 'object' || value === null || isTypedArray(value)) return value;
+  if (Array.isArray(value)) return Array.from(value, readSample);
+  if (isMap(value)) return new Map([...value].map(([key, inner]) => [key, readSample(inner)]));
+  if (!isPlainObject(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) define(copy, key, readSample(value[key]));
+  return copy;
+}
+
+/** Also for a key such as `__proto__`. */
+const define = (object: object, key: string, value: unknown): void => {
+  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+};
+
+function wrong(at: string, expected: string, got: unknown): Error {
+  return argumentError(FN, `samples${at}`, expected, got);
+}
+
+/** All values as those of the first sample; the place of another one is in the error. */
+function demandAll(values: readonly unknown[], at: string, expected: string, is: (value: unknown) => boolean): void {
+  values.forEach((value, i) => {
+    if (!is(value)) throw wrong(`[${i}]${at}`, expected, value);
+  });
+}
+
+function stacked(values: readonly Tensor[], at: string): Tensor {
+  const [first] = values as [Tensor];
+  const shape = first.shape.join();
+  demandAll(
+    values,
+    at,
+    `a Tensor ${first.dtype}[${first.shape.join(', ')}], as in the first sample`,
+    (value) => isTensor(value) && value.shape.join() === shape,
+  );
+  return ops().stack!(values);
+}
+
+/** `values`: one of each sample. `at`: where they are in it. */
+function collated(values: readonly unknown[], at: string): unknown {
+  const [first] = values;
+  if (isTensor(first)) return stacked(values as Tensor[], at);
+  const kind = typeof first;
+  if (kind === 'number' || kind === 'bigint' || kind === 'boolean') {
+    demandAll(values, at, `a ${kind}, as in the first sample`, (value) => typeof value === kind);
+    return tensor(values as TensorData);
+  }
+  if (kind === 'string') return [...values];
+  if (isTypedArray(first)) {
+    demandAll(values, at, 'a typed array, as in the first sample', isTypedArray);
+    return stacked(
+      (values as never[]).map((array) => fromTypedArray(array) as Tensor),
+      at,
+    );
+  }
+  if (Array.isArray(first)) {
+    const { length } = first;
+    demandAll(
+      values,
+      at,
+      `an array of ${length}, as in the first sample`,
+      (value) => Array.isArray(value) && value.length === length,
+    );
+    return first.map((_, k) =>
+      collated(
+        values.map((value) => (value as unknown[])[k]),
+        `${at}[${k}]`,
+      ),
+    );
+  }
+  if (isMap(first)) {
+    demandAll(values, at, 'a Map, as in the first sample', isMap);
+    return new Map(
+      [...first.keys()].map((key) => [key, collated(ofKey(values, at, key), `${at}.get(${String(key)})`)]),
+    );
+  }
+  if (!isPlainObject(first)) throw wrong(`[0]${at}`, A_SAMPLE, first);
+  const batch: Record<string, unknown> = {};
+  for (const key of Object.keys(first)) {
+    demandAll(
+      values,
+      at,
+      `an object with '${key}', as in the first sample`,
+      (value) => isPlainObject(value) && Object.hasOwn(value, key),
+    );
+    const inner = values.map((value) => (value as Record<string, unknown>)[key]);
+    define(batch, key, collated(inner, `${at}.${key}`));
+  }
+  return batch;
+}
+
+function ofKey(values: readonly unknown[], at: string, key: unknown): unknown[] {
+  demandAll(
+    values,
+    at,
+    `a Map with ${describe(key)}, as in the first sample`,
+    (value) => isMap(value) && value.has(key),
+  );
+  return values.map((value) => (value as Map<unknown, unknown>).get(key));
+}
+
+/**
+ * One batch from a list of samples: tensors and typed arrays are stacked, numbers become a tensor by the rules of
+ * `torch.tensor`, strings stay a list; arrays, objects and Maps keep their form.
+ */
+export function defaultCollate(samples: Iterable<unknown>): any {
+  if (typeof (samples as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function') {
+    throw argumentError(FN, 'samples', 'a list of samples', samples);
+  }
+  const all = Array.from(samples, readSample);
+  if (all.length === 0)
+    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${FN}: expected one sample or more, got none`);
+  return ownScope(() => collated(all, ''));
+}
+
+/** One sample without a batch: typed arrays become tensors. */
+export function defaultConvert(sample: unknown): any {
+  if (isTensor(sample)) return sample;
+  if (isTypedArray(sample)) {
+    const shared = fromTypedArray(sample as never) as Tensor;
+    try {
+      return shared.clone();
+    } finally {
+      shared.dispose();
+    }
+  }
+  if (Array.isArray(sample)) return sample.map(defaultConvert);
+  if (isMap(sample)) return new Map([...sample].map(([key, inner]) => [key, defaultConvert(inner)]));
+  if (!isPlainObject(sample)) return sample;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(sample)) define(copy, key, defaultConvert(sample[key]));
+  return copy;
+}

@@ -1,0 +1,174 @@
+/** Reads batches from a dataset, in the thread of the loader or in a worker. */
+import { argumentError, refusal } from '../errors/errors';
+import { scope } from '../lifetimes/scope';
+import { isTensor } from '../tensor/tensor';
+import { defaultCollate, defaultConvert } from './collate';
+import { SampleContext } from './context';
+import { isBatch, type MapDataset, placeIn, Subset, TensorDataset } from './dataset';
+import type { Indices } from './order';
+
+const FN = 'utils.data.DataLoader';
+
+/** How the samples of a batch become the batch. */
+export interface Form {
+  /** False: each sample is a batch of its own. */
+  readonly batched: boolean;
+  /** The program's function; null for the default. `false`: the samples stay a list. */
+  readonly collate: ((samples: any) => unknown) | null | false;
+}
+
+/** What the random numbers of a pass depend on. */
+export interface Pass {
+  readonly seed: bigint;
+  readonly epoch: number;
+}
+
+interface Reader {
+  readonly dataset: MapDataset;
+  /** How it is read: rows of tensors, lists of indices, or single indices. */
+  readonly by: 'rows' | 'lists' | 'items';
+  place(index: number): number;
+}
+
+const SAME = (index: number): number => index;
+
+const isPlainSubset = (dataset: unknown): dataset is Subset =>
+  dataset instanceof Subset &&
+  dataset.getItem === Subset.prototype.getItem &&
+  dataset.getItems === Subset.prototype.getItems;
+
+function waysOf(dataset: MapDataset): Reader['by'] {
+  const ofRows = dataset.getItems === TensorDataset.prototype.getItems;
+  // A class of the program that overrides getItem means that one.
+  if (ofRows) return dataset.getItem === TensorDataset.prototype.getItem ? 'rows' : 'items';
+  return typeof dataset.getItems === 'function' ? 'lists' : 'items';
+}
+
+function readerOf(dataset: MapDataset): Reader {
+  if (!isPlainSubset(dataset)) return { dataset, by: waysOf(dataset), place: SAME };
+  const { indices } = dataset;
+  const inner = readerOf(dataset.dataset);
+  return { ...inner, place: (index) => inner.place(placeIn(indices, index)) };
+}
+
+export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' &&
+  value !== null &&
+  !isTensor(value) &&
+  typeof (value as { then?: unknown }).then === 'function';
+
+/** Waits for all, so that nothing runs on in a scope that has ended; then throws the error of the first that failed. */
+async function allOf(values: readonly unknown[], failed: (place: number) => void): Promise<unknown[]> {
+  const settled = await Promise.allSettled(values);
+  return settled.map((one, i) => {
+    if (one.status === 'fulfilled') return one.value;
+    failed(i);
+    throw one.reason;
+  });
+}
+
+const NOBODY = (): void => {};
+
+export class Fetcher {
+  readonly #reader: Reader;
+  readonly #form: Form;
+  /** Called with the index of a sample before the dataset is asked for it. */
+  readonly #note: (index: number) => void;
+
+  constructor(dataset: MapDataset, form: Form, note: (index: number) => void = NOBODY) {
+    this.#reader = readerOf(dataset);
+    this.#form = form;
+    this.#note = note;
+  }
+
+  /** The batch. Tensors that the dataset makes for it and that are not in it are released. */
+  fetch(indices: Indices, pass: Pass): unknown {
+    const { by, dataset } = this.#reader;
+    const { batched, collate } = this.#form;
+    if (by === 'rows' && batched && collate === null) {
+      const rows = dataset as TensorDataset;
+      return this.#reader.place === SAME ? rows._rows(indices) : rows.getItems(this.#places(indices.list()));
+    }
+    return scope(() => this.#read(indices.list(), pass));
+  }
+
+  #places(list: readonly number[]): number[] {
+    return list.map((index) => this.#reader.place(index));
+  }
+
+  #read(list: number[], pass: Pass): unknown {
+    const contexts = list.map((index) => new SampleContext(pass.seed, pass.epoch, index));
+    const end = (): void => {
+      for (const context of contexts) context._end();
+    };
+    let waits = false;
+    try {
+      const samples = this.#samples(list, contexts);
+      if (!isPromise(samples)) return this.#batch(samples, list);
+      waits = true;
+      return (async () => {
+        try {
+          return this.#batch(await samples, list);
+        } finally {
+          end();
+        }
+      })();
+    } finally {
+      if (!waits) end();
+    }
+  }
+
+  /** A list of samples, or a batch; or a promise of it. */
+  #samples(list: number[], contexts: SampleContext[]): unknown {
+    const { dataset, by } = this.#reader;
+    if (by === 'lists' && this.#form.batched) {
+      this.#note(list[0]!);
+      const all = dataset.getItems!(this.#places(list), contexts);
+      return Array.isArray(all) && !isBatch(all) && all.some(isPromise) ? allOf(all, (i) => this.#note(list[i]!)) : all;
+    }
+    const samples: unknown[] = [];
+    let waits = false;
+    try {
+      for (let i = 0; i < list.length; i++) {
+        this.#note(list[i]!);
+        const sample: unknown = dataset.getItem(this.#reader.place(list[i]!), contexts[i]);
+        waits ||= isPromise(sample);
+        samples.push(sample);
+      }
+    } catch (error) {
+      // Others may be under way: they end first.
+      if (!waits) throw error;
+      return Promise.allSettled(samples).then(() => Promise.reject(error));
+    }
+    return waits ? allOf(samples, (i) => this.#note(list[i]!)) : samples;
+  }
+
+  #batch(samples: unknown, list: readonly number[]): unknown {
+    const { batched, collate } = this.#form;
+    this.#note(list[0]!);
+    if (!batched) return finish((samples as unknown[])[0], collate, defaultConvert);
+    if (collate === null && (!Array.isArray(samples) || isBatch(samples))) return samples;
+    if (Array.isArray(samples) && !isBatch(samples) && samples.length !== list.length) {
+      const expected = `getItems to return ${list.length} samples, or a batch that is not an array`;
+      throw argumentError(FN, 'dataset', expected, samples);
+    }
+    return finish(samples, collate, defaultCollate);
+  }
+}
+
+/** Samples of an iterable dataset as a batch. */
+export function batchOf(samples: unknown[], { batched, collate }: Form): unknown {
+  if (!batched) return finish(samples[0], collate, defaultConvert);
+  return finish(samples, collate, defaultCollate);
+}
+
+function finish(samples: unknown, collate: Form['collate'], usual: (samples: any) => unknown): unknown {
+  if (collate === false) return samples;
+  return (collate ?? usual)(samples);
+}
+
+export function refuseAsync(value: unknown): void {
+  if (!isPromise(value)) return;
+  const expected = 'a synchronous dataset in a synchronous loop; write for await (… of loader)';
+  throw refusal(FN, 'dataset', expected, 'one that returns promises');
+}

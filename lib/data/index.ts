@@ -1,0 +1,30 @@
+/** torch.utils.data. */
+export { defaultCollate, defaultConvert } from './collate';
+export { SampleContext } from './context';
+export {
+  type AnyIterable,
+  ChainDataset,
+  ConcatDataset,
+  Dataset,
+  IterableDataset,
+  type MapDataset,
+  type RandomSplitOptions,
+  randomSplit,
+  Subset,
+  TensorDataset,
+} from './dataset';
+export { DataLoader } from './loader';
+export type { DataLoaderOptions, WorkerModule } from './options';
+export type { DataLoaderState } from './progress';
+export {
+  BatchSampler,
+  type BatchSamplerOptions,
+  RandomSampler,
+  type RandomSamplerOptions,
+  Sampler,
+  SequentialSampler,
+  SubsetRandomSampler,
+  type SubsetRandomSamplerOptions,
+  WeightedRandomSampler,
+  type WeightedRandomSamplerOptions,
+} from './samplers';

@@ -1,0 +1,184 @@
+/** torch.utils.data.DataLoader. */
+import { argumentError } from '../errors/errors';
+import { tensors } from '../lifetimes/walk';
+import type { Generator } from './arguments';
+import { batchesOf as batchesOfOrder, chunked } from './batches';
+import type { AnyIterable, MapDataset } from './dataset';
+import type { Form } from './fetch';
+import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
+import { type DataLoaderOptions, type Plan, planOf } from './options';
+import { drawSeed } from './order';
+import {
+  type DataLoaderState,
+  isStateful,
+  Progress,
+  readState,
+  restoreGenerators,
+  resumeOf,
+  stateBetween,
+  stateOfPass,
+} from './progress';
+import { batchesOf } from './samplers';
+import { Pool, WorkerSource } from './workers/pass';
+
+const FN = 'utils.data.DataLoader';
+
+/** Ends the workers of loaders that were collected. */
+const collected = new FinalizationRegistry<Pool>((pool) => void pool.end());
+
+/** Batches of a dataset: `for await (const batch of loader)`; each loop is one pass. */
+export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
+  readonly #plan: Plan;
+  /** The number of the next pass. */
+  #next = 0;
+  #current: Progress | null = null;
+  /** The state with which the next pass begins. */
+  #loaded: DataLoaderState | null = null;
+  #pool: Pool | null = null;
+
+  /** The dataset; an array as it was passed. */
+  readonly dataset: MapDataset | readonly any[] | AnyIterable;
+
+  constructor(dataset: MapDataset | readonly any[] | AnyIterable, options: DataLoaderOptions = {}) {
+    this.#plan = planOf(dataset, options);
+    this.dataset = dataset;
+  }
+
+  get batchSize(): number | null {
+    return this.#plan.batchSize;
+  }
+  get dropLast(): boolean {
+    return this.#plan.dropLast;
+  }
+  get numWorkers(): number {
+    return this.#plan.numWorkers;
+  }
+  get sampler(): Iterable<number> | null {
+    return this.#plan.sampler;
+  }
+  get batchSampler(): Iterable<ArrayLike<number>> | null {
+    return this.#plan.batchSampler;
+  }
+  get generator(): any {
+    return this.#plan.generator;
+  }
+  /** The number of the pass under way, or of the next one. */
+  get epoch(): number {
+    return this.#current?.epoch ?? this.#loaded?.epoch ?? this.#next;
+  }
+
+  /** The number of batches; undefined if the dataset or the sampler has no length. */
+  get length(): number | undefined {
+    const { stream, sampler, batchSampler, batchSize, dropLast } = this.#plan;
+    const from = (stream ?? batchSampler ?? sampler) as { length?: unknown };
+    const length = typeof from.length === 'number' ? from.length : undefined;
+    return batchSampler === null ? batchesOf(length, batchSize ?? 1, dropLast) : length;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<B> {
+    const progress = this.#begin();
+    return new AsyncPass(this.#source(progress, false), progress, this.#plan.signal as AbortSignal | null);
+  }
+
+  /** For synchronous datasets without workers. */
+  [Symbol.iterator](): IterableIterator<B> {
+    if (this.#plan.numWorkers > 0) {
+      throw argumentError(FN, 'numWorkers', '0 in a synchronous loop; write for await (… of loader)', this.numWorkers);
+    }
+    const progress = this.#begin();
+    return new SyncPass(this.#source(progress, true), progress, this.#plan.signal as AbortSignal | null);
+  }
+
+  /**
+   * Where the pass is: save it between two batches, and `loadStateDict` continues behind the last one, also in another
+   * process. The default generator is not part of it: `torch.getRngState()`.
+   */
+  stateDict(): DataLoaderState {
+    const dataset = this.#plan.map ?? this.#plan.stream;
+    if (this.#current !== null) return stateOfPass(this.#current, this.#generators, dataset);
+    return this.#loaded === null
+      ? stateBetween(this.#next, this.#generators, dataset)
+      : { ...this.#loaded, generators: [...this.#loaded.generators] };
+  }
+
+  /** The next pass continues where this state was taken. */
+  loadStateDict(state: DataLoaderState): void {
+    const read = readState(state, this.#generators);
+    restoreGenerators(read, this.#generators);
+    const { map, stream, numWorkers } = this.#plan;
+    // A dataset that is read in order has its cursor in the worker.
+    const dataset: unknown = map ?? (numWorkers > 0 ? null : stream);
+    if ('dataset' in read && isStateful(dataset)) dataset.loadStateDict?.(read.dataset);
+    this.#loaded = read;
+    this.#current = null;
+    this.#next = read.epoch;
+  }
+
+  /**
+   * Ends the workers, which otherwise stay for the next pass, until the loader is collected or the process ends. The promise
+   * resolves when they have ended.
+   */
+  async dispose(): Promise<void> {
+    const pool = this.#pool;
+    this.#pool = null;
+    await pool?.end();
+  }
+
+  [Symbol.dispose](): void {
+    void this.dispose();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #newPool(): Pool {
+    const pool = new Pool();
+    collected.register(this, pool);
+    return pool;
+  }
+
+  /** For scopes: a loader has no tensors of a scope, only its dataset has. */
+  get [tensors](): unknown {
+    const { dataset } = this;
+    return tensors in (dataset as object) ? [dataset] : [];
+  }
+
+  get #generators(): Generator[] {
+    const { generator } = this.#plan;
+    const of = this.#plan.stream === null ? (chunked(this.#plan)?.sampler._generator ?? null) : null;
+    return [...new Set([generator, of])].filter((one) => one !== null);
+  }
+
+  /** Python draws a seed from the loader's generator for each pass. */
+  #begin(): Progress {
+    (this.#plan.signal as AbortSignal | null)?.throwIfAborted();
+    const loaded = this.#loaded;
+    this.#loaded = null;
+    const epoch = this.#next++;
+    const seed = loaded?.seed == null ? drawSeed(this.#plan.generator) : BigInt(loaded.seed);
+    const progress = new Progress(epoch, seed, loaded, () => {
+      if (this.#current === progress) this.#current = null;
+    });
+    this.#current = progress;
+    return progress;
+  }
+
+  #source(progress: Progress, sync: boolean): Source {
+    const plan = this.#plan;
+    const resume = resumeOf(progress.resumed);
+    const batched = plan.batchSize !== null || plan.batchSampler !== null;
+    const hasCursor = progress.resumed !== null && 'dataset' in progress.resumed && isStateful(plan.stream);
+    const skip = hasCursor ? 0 : (resume?.batches ?? 0);
+    if (plan.numWorkers > 0) {
+      this.#pool ??= this.#newPool();
+      const batches = plan.stream === null ? batchesOfOrder(plan, resume) : null;
+      return new WorkerSource(plan, this.#pool, batches, progress, skip);
+    }
+    const form: Form = { batched, collate: plan.collateFn };
+    if (plan.stream !== null) {
+      return new StreamSource(plan.stream, form, plan.batchSize ?? 1, plan.dropLast, skip, progress, sync);
+    }
+    return new IndexedSource(plan.map!, form, batchesOfOrder(plan, resume), progress, progress);
+  }
+}

@@ -1,0 +1,293 @@
+/** Passes without workers: each batch is read when it is asked for. */
+import { onAbort } from '../async/signals';
+import { disposeAll } from '../lifetimes/movable';
+import { scope } from '../lifetimes/scope';
+import { asUser } from '../lifetimes/user-code';
+import type { Batches } from './batches';
+import type { AnyIterable, MapDataset } from './dataset';
+import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
+import type { Progress } from './progress';
+
+/** Where batches come from: undefined at the end, or a promise. */
+export interface Source {
+  next(): unknown;
+  /** Ends early. `abort`: at once, without waiting for what is under way. */
+  end(abort?: boolean): unknown;
+}
+
+/** Batches of a dataset that is read by index. */
+export class IndexedSource implements Source {
+  readonly #fetcher: Fetcher;
+  constructor(
+    dataset: MapDataset,
+    form: Form,
+    readonly batches: Batches,
+    readonly pass: Pass,
+    readonly progress: Progress,
+  ) {
+    this.#fetcher = new Fetcher(dataset, form);
+  }
+
+  next(): unknown {
+    const batch = this.batches.next();
+    if (batch === null) return END;
+    const value = this.#fetcher.fetch(batch.indices, this.pass);
+    if (!isPromise(value)) {
+      this.progress.advance(batch.mark);
+      return value;
+    }
+    return value.then((read) => {
+      this.progress.advance(batch.mark);
+      return read;
+    });
+  }
+
+  end(): void {
+    this.batches.end();
+  }
+}
+
+export const END: unique symbol = Symbol('end');
+
+/** Batches of a dataset that is read in order. */
+export class StreamSource implements Source {
+  #iterator: Iterator<unknown> | AsyncIterator<unknown> | null = null;
+  #ended: boolean;
+  constructor(
+    readonly dataset: AnyIterable,
+    readonly form: Form,
+    readonly size: number,
+    readonly dropLast: boolean,
+    /** Batches to leave out. */
+    public skip: number,
+    readonly progress: Pick<Progress, 'ended' | 'advance'>,
+    readonly sync: boolean,
+  ) {
+    this.#ended = progress.ended;
+  }
+
+  next(): unknown {
+    if (this.#ended) return END;
+    this.#iterator ??= asUser(() => this.#start());
+    return this.#read([]);
+  }
+
+  #start(): Iterator<unknown> | AsyncIterator<unknown> {
+    const { dataset } = this;
+    const iterable = dataset as Partial<Iterable<unknown> & AsyncIterable<unknown>>;
+    // An iterator that is not asynchronous is faster, and serves both loops.
+    if (typeof iterable[Symbol.iterator] === 'function') return iterable[Symbol.iterator]!();
+    return iterable[Symbol.asyncIterator]!();
+  }
+
+  /** Reads samples until the batch is complete. */
+  #read(samples: unknown[]): unknown {
+    while (samples.length < this.size) {
+      const step = asUser(() => this.#iterator!.next());
+      if (isPromise(step)) {
+        if (this.sync) refuseAsync(step);
+        return this.#readAsync(samples, step as PromiseLike<IteratorResult<unknown>>);
+      }
+      const { done, value } = step as IteratorResult<unknown>;
+      if (done) {
+        this.#over();
+        break;
+      }
+      samples.push(value);
+    }
+    return this.#batch(samples);
+  }
+
+  async #readAsync(samples: unknown[], first: PromiseLike<IteratorResult<unknown>>): Promise<unknown> {
+    let step = await first;
+    for (;;) {
+      if (step.done) {
+        this.#over();
+        break;
+      }
+      if (samples.push(step.value) >= this.size) break;
+      step = await (this.#iterator as AsyncIterator<unknown>).next();
+    }
+    return this.#batch(samples);
+  }
+
+  #over(): void {
+    this.#ended = true;
+    this.progress.ended = true;
+  }
+
+  #batch(samples: unknown[]): unknown {
+    if (samples.length === 0 || (this.dropLast && samples.length < this.size)) return END;
+    if (this.skip > 0) {
+      this.skip--;
+      return this.next();
+    }
+    const batch = scope(() => batchOf(samples, this.form));
+    if (!isPromise(batch)) {
+      this.progress.advance(null);
+      return batch;
+    }
+    return batch.then((value) => {
+      this.progress.advance(null);
+      return value;
+    });
+  }
+
+  end(): unknown {
+    if (this.#ended) return undefined;
+    this.#ended = true;
+    return this.#iterator?.return?.();
+  }
+}
+
+const NOTHING = (): void => {};
+
+/** The iterator of a `for await` loop. */
+export class AsyncPass implements AsyncIterableIterator<any> {
+  #ended = false;
+  /** The last call, while it is under way: calls run one after the other. */
+  #last: Promise<unknown> | null = null;
+  #under = 0;
+
+  constructor(
+    readonly source: Source,
+    readonly progress: Progress,
+    readonly signal: AbortSignal | null,
+  ) {}
+
+  next(): Promise<IteratorResult<any>> {
+    return this.#under === 0 ? this.#step() : this.#queue(() => this.#step());
+  }
+
+  return(value?: any): Promise<IteratorResult<any>> {
+    return this.#under === 0 ? this.#stop(value) : this.#queue(() => this.#stop(value));
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #queue<T>(run: () => Promise<T>): Promise<T> {
+    return this.#follow((this.#last ?? Promise.resolve()).then(run, run));
+  }
+
+  #follow<T>(call: Promise<T>): Promise<T> {
+    this.#under++;
+    this.#last = call;
+    const over = (): void => {
+      if (--this.#under === 0) this.#last = null;
+    };
+    call.then(over, over);
+    return call;
+  }
+
+  #step(): Promise<IteratorResult<any>> {
+    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
+    try {
+      this.signal?.throwIfAborted();
+      const value = this.source.next();
+      if (!isPromise(value)) return Promise.resolve(this.#result(value));
+      return this.#follow(this.#wait(value));
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  async #wait(value: PromiseLike<unknown>): Promise<IteratorResult<any>> {
+    try {
+      return this.#result(await (this.signal === null ? value : abortable(value, this.signal)));
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  #result(value: unknown): IteratorResult<any> {
+    if (value !== END) return { value, done: false };
+    this.#ended = true;
+    this.progress.finish();
+    return { value: undefined, done: true };
+  }
+
+  async #fail(error: unknown): Promise<never> {
+    this.#ended = true;
+    const abort = this.signal?.aborted === true;
+    try {
+      const end = this.source.end(abort);
+      // A dataset that never answers must not hold up an aborted pass.
+      if (!abort) await end;
+      else if (isPromise(end)) end.then(NOTHING, NOTHING);
+    } catch {
+      // The first error is the one to report.
+    }
+    throw error;
+  }
+
+  async #stop(value: unknown): Promise<IteratorResult<any>> {
+    if (!this.#ended) {
+      this.#ended = true;
+      await this.source.end();
+    }
+    return { value, done: true };
+  }
+}
+
+/** The same, rejected when the signal is aborted; what comes later is released. */
+function abortable(value: PromiseLike<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let over = false;
+    const stop = onAbort(signal as never, () => {
+      over = true;
+      reject(signal.reason);
+    });
+    value.then(
+      (late) => {
+        stop();
+        if (over) disposeAll(late);
+        else resolve(late);
+      },
+      (error: unknown) => {
+        stop();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** The iterator of a `for` loop. */
+export class SyncPass implements IterableIterator<any> {
+  #ended = false;
+  constructor(
+    readonly source: Source,
+    readonly progress: Progress,
+    readonly signal: AbortSignal | null,
+  ) {}
+
+  next(): IteratorResult<any> {
+    if (this.#ended) return { value: undefined, done: true };
+    let ok = false;
+    try {
+      this.signal?.throwIfAborted();
+      const value = this.source.next();
+      refuseAsync(value);
+      ok = true;
+      if (value !== END) return { value, done: false };
+    } finally {
+      if (!ok) this.return();
+    }
+    this.#ended = true;
+    this.progress.finish();
+    return { value: undefined, done: true };
+  }
+
+  return(value?: any): IteratorResult<any> {
+    if (!this.#ended) {
+      this.#ended = true;
+      this.source.end();
+    }
+    return { value, done: true };
+  }
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+}

@@ -1,0 +1,171 @@
+/** The arguments of a DataLoader. */
+import { types } from 'node:util';
+import type { FileUrl, Signal } from '../../types/base';
+import { ownOptions } from '../addon/options';
+import { argumentError } from '../errors/errors';
+import { countOf, flagOf, type Generator, generatorOf } from './arguments';
+import type { Order } from './batches';
+import { type AnyIterable, isIterable, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
+import { RandomSampler, SequentialSampler } from './samplers';
+
+const FN = 'utils.data.DataLoader';
+
+/** A module whose export makes the dataset in each worker. */
+export interface WorkerModule {
+  /** A `file:` URL or an absolute path. */
+  module: FileUrl | string;
+  /** A class, a function that returns the dataset or a promise of it, or the dataset itself. Default: 'default'. */
+  export?: string | undefined;
+  /** Arguments of the class or function: values that can be posted, and tensors. */
+  args?: readonly unknown[] | undefined;
+}
+
+export interface DataLoaderOptions {
+  /** Samples in a batch. Default: 1. Null: each sample is a batch of its own. */
+  batchSize?: number | null | undefined;
+  /** A new random order for each pass. Default: false. */
+  shuffle?: boolean | undefined;
+  /** The order of the indices. */
+  sampler?: Iterable<number> | undefined;
+  /** Lists of indices, one for each batch. */
+  batchSampler?: Iterable<ArrayLike<number>> | undefined;
+  /** Threads that read batches ahead. Default: 0, none. */
+  numWorkers?: number | undefined;
+  /** Makes the batch of a list of samples. Runs in this thread. Default: `defaultCollate`. */
+  collateFn?: ((samples: any) => unknown) | undefined;
+  /** Leave out the last batch if it is smaller. Default: false. */
+  dropLast?: boolean | undefined;
+  /** With workers: the most bytes of batches that are read ahead. Default: 256 MiB. */
+  prefetchBytes?: number | undefined;
+  /** With workers: the most batches that each reads ahead. Default: 2. */
+  prefetchFactor?: number | undefined;
+  /** Draws the order and the seed of each pass. Default: the default generator. */
+  generator?: unknown;
+  /** Ends a pass: it rejects with the signal's reason. */
+  signal?: Signal | undefined;
+  /** With workers: what makes the dataset there, if it is not one of `torch.utils.data` and its class names no module. */
+  worker?: WorkerModule | FileUrl | string | undefined;
+}
+
+const known = [
+  'batchSize',
+  'shuffle',
+  'sampler',
+  'batchSampler',
+  'numWorkers',
+  'collateFn',
+  'dropLast',
+  'prefetchBytes',
+  'prefetchFactor',
+  'generator',
+  'signal',
+  'worker',
+] as const;
+
+export interface Plan extends Order {
+  /** Exactly one of these two. */
+  readonly map: MapDataset | null;
+  readonly stream: AnyIterable | null;
+  readonly collateFn: ((samples: any) => unknown) | null;
+  readonly numWorkers: number;
+  readonly prefetchBytes: number;
+  readonly prefetchFactor: number;
+  readonly generator: Generator | null;
+  readonly signal: Signal | null;
+  readonly worker: Required<WorkerModule> | null;
+}
+
+const isIterableOf = (value: unknown): value is Iterable<never> =>
+  typeof (value as Iterable<unknown> | null | undefined)?.[Symbol.iterator] === 'function';
+
+function iterableOf<T>(name: string, value: unknown): Iterable<T> | null {
+  if (value === undefined || value === null) return null;
+  if (!isIterableOf(value) || typeof value === 'string') throw argumentError(FN, name, 'an iterable', value);
+  return value;
+}
+
+function wholeOf(name: string, value: unknown, usual: number, least: number): number {
+  if (value === undefined) return usual;
+  if (!(Number.isSafeInteger(value) || value === Number.POSITIVE_INFINITY) || (value as number) < least) {
+    throw argumentError(FN, name, `an integer of ${least} or more`, value);
+  }
+  return value as number;
+}
+
+function signalOf(value: unknown): Signal | null {
+  if (value === undefined || value === null) return null;
+  if (typeof (value as AbortSignal).addEventListener === 'function') return value as Signal;
+  throw argumentError(FN, 'signal', 'an AbortSignal', value);
+}
+
+function workerOf(value: unknown): Required<WorkerModule> | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'string' || isUrl(value)) return { module: value, export: 'default', args: [] };
+  const {
+    module,
+    export: name = 'default',
+    args = [],
+  } = ownOptions(FN, value as WorkerModule, ['module', 'export', 'args']);
+  if (typeof module !== 'string' && !isUrl(module))
+    throw argumentError(FN, 'worker.module', 'a file: URL or a path', module);
+  if (typeof name !== 'string') throw argumentError(FN, 'worker.export', 'a string', name);
+  if (!Array.isArray(args)) throw argumentError(FN, 'worker.args', 'an array', args);
+  return { module, export: name, args };
+}
+
+const isUrl = (value: unknown): value is FileUrl =>
+  typeof value === 'object' && value !== null && !types.isProxy(value) && typeof (value as URL).href === 'string';
+
+const DEFAULT_BYTES = 256 * 1024 * 1024;
+
+export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
+  const given = ownOptions(FN, options, known);
+  const isMap = Array.isArray(dataset) || isMapDataset(dataset);
+  if (!isMap && !isIterable(dataset)) {
+    throw argumentError(FN, 'dataset', 'getItem(index) and a length, or an iterator', dataset);
+  }
+  const shuffle = flagOf(FN, 'shuffle', given.shuffle, false);
+  const dropLast = flagOf(FN, 'dropLast', given.dropLast, false);
+  const sampler = iterableOf<number>('sampler', given.sampler);
+  const batchSampler = iterableOf<ArrayLike<number>>('batchSampler', given.batchSampler);
+  const refuse = (name: string, value: unknown, with_: string): void => {
+    if (value) throw argumentError(FN, name, `not to be passed with ${with_}`, value);
+  };
+  if (!isMap) {
+    refuse('shuffle', shuffle, 'an iterable dataset');
+    refuse('sampler', sampler, 'an iterable dataset');
+    refuse('batchSampler', batchSampler, 'an iterable dataset');
+  }
+  if (sampler !== null) refuse('shuffle', shuffle, 'a sampler');
+  if (batchSampler !== null) {
+    refuse('batchSize', given.batchSize !== undefined && given.batchSize !== 1 && given.batchSize, 'a batchSampler');
+    refuse('shuffle', shuffle, 'a batchSampler');
+    refuse('sampler', sampler, 'a batchSampler');
+    refuse('dropLast', dropLast, 'a batchSampler');
+  }
+  const { batchSize = 1, collateFn } = given;
+  const size = batchSize === null || batchSampler !== null ? null : countOf(FN, 'batchSize', batchSize);
+  if (size === null && batchSampler === null) refuse('dropLast', dropLast, 'batchSize null');
+  if (collateFn != null && typeof collateFn !== 'function')
+    throw argumentError(FN, 'collateFn', 'a function', collateFn);
+  const generator = generatorOf(FN, given.generator);
+  const map = isMap ? mapDatasetOf<any>(FN, dataset) : null;
+  return {
+    map,
+    stream: map === null ? (dataset as AnyIterable) : null,
+    batchSize: size,
+    dropLast,
+    batchSampler,
+    sampler: map === null || batchSampler !== null ? null : (sampler ?? samplerOf(map, shuffle, generator)),
+    collateFn: collateFn ?? null,
+    numWorkers: wholeOf('numWorkers', given.numWorkers, 0, 0),
+    prefetchBytes: wholeOf('prefetchBytes', given.prefetchBytes, DEFAULT_BYTES, 1),
+    prefetchFactor: wholeOf('prefetchFactor', given.prefetchFactor, 2, 1),
+    generator,
+    signal: signalOf(given.signal),
+    worker: workerOf(given.worker),
+  };
+}
+
+const samplerOf = (dataset: MapDataset, shuffle: boolean, generator: Generator | null): Iterable<number> =>
+  shuffle ? new RandomSampler(dataset, { generator: generator ?? undefined }) : new SequentialSampler(dataset);

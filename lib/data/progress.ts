@@ -1,0 +1,151 @@
+/** How far a pass has come, and the state dict of a loader. */
+import { argumentError } from '../errors/errors';
+import { type Generator, isPlainObject } from './arguments';
+import { type Mark, type Resume, stateAt } from './batches';
+import { fromBase64, setState, toBase64 } from './order';
+
+const FN = 'utils.data.DataLoader.loadStateDict';
+
+/** Plain values: fit for `torch.save`, JSON and `postMessage`. */
+export interface DataLoaderState {
+  /** The number of the pass, from 0 on. */
+  epoch: number;
+  /** The batches of the pass that were given to the program. */
+  position: number;
+  /** The seed of the pass; null before the first batch. */
+  seed: string | null;
+  /** The place in the order of the sampler; null for samplers of the program. */
+  order: { chunk: number; offset: number; random: string | null } | null;
+  /** The states of the loader's and the sampler's generators. */
+  generators: string[];
+  /** Whether the dataset's iterator has ended: the last batch was given. */
+  ended: boolean;
+  /** What the dataset's own `stateDict()` returned. */
+  dataset?: unknown;
+}
+
+/** One pass over the dataset. */
+export class Progress {
+  position: number;
+  mark: Mark | null = null;
+  ended: boolean;
+  /** The dataset's cursor behind the last batch, if a worker reads it. */
+  cursor: { readonly value: unknown } | null = null;
+
+  constructor(
+    readonly epoch: number,
+    readonly seed: bigint,
+    readonly resumed: DataLoaderState | null,
+    readonly onFinish: () => void,
+  ) {
+    this.position = resumed?.position ?? 0;
+    this.ended = resumed?.ended ?? false;
+  }
+
+  /** A batch is about to be given to the program. */
+  advance(mark: Mark | null): void {
+    this.position++;
+    this.mark = mark;
+  }
+
+  finish(): void {
+    this.onFinish();
+  }
+}
+
+interface Stateful {
+  stateDict(): unknown;
+  loadStateDict?(state: unknown): unknown;
+}
+export const isStateful = (dataset: unknown): dataset is Stateful =>
+  typeof (dataset as Stateful | null | undefined)?.stateDict === 'function';
+
+/** The state of a pass. */
+export function stateOfPass(progress: Progress, generators: readonly Generator[], dataset: unknown): DataLoaderState {
+  const { mark, resumed } = progress;
+  const started = progress.position > 0;
+  const order =
+    mark === null
+      ? (resumed?.order ?? null)
+      : {
+          chunk: mark.draw.number,
+          offset: mark.offset,
+          random: mark.draw.before === null ? null : toBase64(mark.draw.before),
+        };
+  return {
+    epoch: progress.epoch,
+    position: progress.position,
+    seed: String(progress.seed),
+    order: started ? order : null,
+    generators: generators.map((generator) => toBase64(stateAt(mark, generator))),
+    ended: progress.ended,
+    ...cursorOf(dataset, progress.cursor),
+  };
+}
+
+/** The state between passes. */
+export function stateBetween(epoch: number, generators: readonly Generator[], dataset: unknown): DataLoaderState {
+  return {
+    epoch,
+    position: 0,
+    seed: null,
+    order: null,
+    generators: generators.map((generator) => toBase64(stateAt(null, generator))),
+    ended: false,
+    ...cursorOf(dataset, null),
+  };
+}
+
+function cursorOf(dataset: unknown, read: Progress['cursor']): { dataset?: unknown } {
+  if (read !== null) return { dataset: read.value };
+  return isStateful(dataset) ? { dataset: dataset.stateDict() } : {};
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** A copy of a state, checked. */
+export function readState(given: unknown, generators: readonly Generator[]): DataLoaderState {
+  if (!isPlainObject(given)) throw argumentError(FN, 'state', 'an object of loader.stateDict()', given);
+  const { epoch, position, seed, order, generators: states, ended } = given;
+  if (!isCount(epoch)) throw argumentError(FN, 'state.epoch', 'an integer of 0 or more', epoch);
+  if (!isCount(position)) throw argumentError(FN, 'state.position', 'an integer of 0 or more', position);
+  if (seed !== null && (typeof seed !== 'string' || !/^\d{1,20}$/.test(seed))) {
+    throw argumentError(FN, 'state.seed', 'a string of digits, or null', seed);
+  }
+  if (!Array.isArray(states) || states.length !== generators.length) {
+    throw argumentError(FN, 'state.generators', `the states of ${generators.length} generators`, states);
+  }
+  if (typeof ended !== 'boolean') throw argumentError(FN, 'state.ended', 'a boolean', ended);
+  return {
+    epoch,
+    position,
+    seed,
+    ended,
+    order: orderOf(order),
+    generators: states.map((state) => toBase64(fromBase64(FN, state))),
+    ...('dataset' in given ? { dataset: given.dataset } : {}),
+  };
+}
+
+function orderOf(given: unknown): DataLoaderState['order'] {
+  if (given === null) return null;
+  const { chunk, offset, random } = (isPlainObject(given) ? given : {}) as Record<string, unknown>;
+  if (!isCount(chunk) || !isCount(offset))
+    throw argumentError(FN, 'state.order', 'a chunk and an offset, or null', given);
+  return { chunk, offset, random: random === null ? null : toBase64(fromBase64(FN, random)) };
+}
+
+/** Sets the generators as they were. */
+export function restoreGenerators(state: DataLoaderState, generators: readonly Generator[]): void {
+  generators.forEach((generator, i) => {
+    setState(generator, fromBase64(FN, state.generators[i]));
+  });
+}
+
+export function resumeOf(state: DataLoaderState | null): Resume | null {
+  if (state === null || state.position === 0) return null;
+  const { order, position } = state;
+  if (order === null) return { batches: position, start: null, offset: 0 };
+  const random = order.random === null ? null : fromBase64(FN, order.random);
+  return { batches: position, start: { chunk: order.chunk, random }, offset: order.offset };
+}

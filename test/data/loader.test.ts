@@ -1,0 +1,363 @@
+/** Datasets, collation, loops and what they leave behind. */
+import { balanced, balancedAsync, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
+
+const { data } = torch.utils;
+const { ChainDataset, ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset } = data;
+
+const rows = (n: number) => torch.arange(3 * n, { dtype: 'float32' }).reshape([n, 3]);
+const lists = (batches: Iterable<any>) => [...batches].map((batch) => batch.toArray());
+
+async function collect(loader: AsyncIterable<any>): Promise<any[]> {
+  const all: any[] = [];
+  for await (const batch of loader) all.push(batch);
+  return all;
+}
+
+/** The size of the first batch. */
+async function firstOf(loader: AsyncIterable<any>): Promise<number> {
+  for await (const [batch] of loader) return batch.numel;
+  return 0;
+}
+
+/** Makes two tensors for each sample, of which one is in the sample. */
+class Squares extends Dataset {
+  constructor(readonly length: number) {
+    super();
+  }
+  getItem(index: number): any {
+    return { x: torch.tensor([index, index]).mul(index), y: BigInt(index) };
+  }
+}
+class Later extends Squares {
+  override async getItem(index: number): Promise<any> {
+    await new Promise(setImmediate);
+    return super.getItem(index);
+  }
+}
+class Stream extends IterableDataset {
+  read = 0;
+  ended = 0;
+  constructor(readonly n: number) {
+    super();
+  }
+  override async *[Symbol.asyncIterator]() {
+    try {
+      for (let i = 0; i < this.n; i++) {
+        await null;
+        this.read++;
+        yield [i, torch.tensor([i])];
+      }
+    } finally {
+      this.ended++;
+    }
+  }
+}
+
+describe('TensorDataset', () => {
+  test('batches are copies of the rows, in order or shuffled, of every dtype', () => {
+    torch.scope(() => {
+      for (const dtype of ['float32', 'int64', 'uint8', 'bool', 'float64'] as const) {
+        const x = rows(10).to(dtype);
+        for (const shuffle of [false, true]) {
+          const dataset = new TensorDataset(x, torch.arange(10));
+          const batches = [...new DataLoader(dataset, { batchSize: 4, shuffle })];
+          const order = torch.cat(batches.map(([, index]) => index));
+          const all = torch.cat(batches.map(([batch]) => batch));
+          expect(batches.map(([batch]) => batch.shape)).toEqual([
+            [4, 3],
+            [4, 3],
+            [2, 3],
+          ]);
+          expect(torch.equal(all, x.indexSelect(0, order))).toBe(true);
+          expect(all.dtype).toBe(dtype);
+          batches[0][1].fill_(7); // not the memory of the dataset
+          expect(dataset.tensors[1]!.toArray()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        }
+      }
+    });
+  });
+
+  test('of a class that overrides getItem, with collateFn, without batches', () => {
+    class Doubled extends TensorDataset {
+      override getItem(index: number) {
+        return super.getItem(index).map((row) => row.mul(2));
+      }
+    }
+    torch.scope(() => {
+      const x = torch.arange(4);
+      expect(lists([...new DataLoader(new Doubled(x), { batchSize: 2 })].map(([b]) => b))).toEqual([
+        [0, 2],
+        [4, 6],
+      ]);
+      const collateFn = (samples: any[]) => samples.map(([row]) => row.item());
+      expect([...new DataLoader(new TensorDataset(x), { batchSize: 3, collateFn })]).toEqual([[0, 1, 2], [3]]);
+      expect(lists([...new DataLoader(new TensorDataset(x), { batchSize: null })].map(([b]) => b))).toEqual([
+        0, 1, 2, 3,
+      ]);
+    });
+  });
+
+  test('refuses tensors of several lengths', () => {
+    torch.scope(() => {
+      expect(thrown(() => new TensorDataset(rows(3), rows(4))).message).toMatch(/'tensors\[1\]': expected .* 3 rows/);
+      expect(codeOf(() => new TensorDataset())).toBe('ERR_TORCH_ARGUMENT');
+    });
+  });
+});
+
+test('Subset, ConcatDataset and ChainDataset', async () => {
+  const one = new Subset(new Squares(10), [7, 2, 2]);
+  const all = new ConcatDataset([one, new Squares(3), ['a', 'b']]);
+  expect([one.length, all.length, all.cumulativeSizes]).toEqual([3, 8, [3, 6, 8]]);
+  expect(all.getItem(6)).toBe('a');
+  expect(torch.scope(() => all.getItem(1).x.toArray())).toEqual([4, 4]);
+  expect(() => all.getItem(8)).toThrow(/expected an index below 8, got 8/);
+  const inner = new Subset(new TensorDataset(torch.arange(10)), [9, 8, 7, 6]);
+  const nested = new DataLoader(new Subset(inner, [3, 0]), { batchSize: 2 });
+  torch.scope(() => expect(lists([...nested].map(([x]) => x))).toEqual([[6, 9]]));
+  expect([...new DataLoader(new ChainDataset([[1, 2], new Set(['a'])]), { batchSize: null })]).toEqual([1, 2, 'a']);
+  const chain = new ChainDataset([new Stream(2), ['x']]);
+  expect(await collect(new DataLoader(chain, { batchSize: null, collateFn: ([i]) => i }))).toEqual([0, 1, 'x']);
+});
+
+test('getItems gives samples, or a batch', () => {
+  class Lists extends Squares {
+    asked: number[][] = [];
+    constructor(readonly give: (indices: number[]) => unknown) {
+      super(5);
+    }
+    override getItems(indices: number[]) {
+      this.asked.push(indices);
+      return this.give(indices);
+    }
+  }
+  const dataset = new Lists((indices) => indices.map((i) => [i, String(i)]));
+  const batches = [...new DataLoader(dataset, { batchSize: 3 })];
+  expect(batches.map(([x, text]) => [x.toArray(), text])).toEqual([
+    [
+      [0, 1, 2],
+      ['0', '1', '2'],
+    ],
+    [
+      [3, 4],
+      ['3', '4'],
+    ],
+  ]);
+  expect(dataset.asked).toEqual([
+    [0, 1, 2],
+    [3, 4],
+  ]);
+  const whole = new Lists((indices) => ({ indices }));
+  expect([...new DataLoader(whole, { batchSize: 4 })]).toEqual([{ indices: [0, 1, 2, 3] }, { indices: [4] }]);
+  const wrong = new Lists(() => [1]);
+  expect(() => [...new DataLoader(wrong, { batchSize: 3 })]).toThrow(/getItems to return 3 samples/);
+});
+
+describe('defaultCollate', () => {
+  test('keeps the form of samples', () => {
+    torch.scope(() => {
+      const sample = (i: number) => ({
+        t: torch.tensor([i]),
+        list: [i, [i > 0]],
+        bytes: new Uint8Array([i, 2]),
+        big: BigInt(i),
+        map: new Map([['k', `v${i}`]]),
+      });
+      const batch = data.defaultCollate([sample(0), sample(1)]);
+      expect(batch.t.toArray()).toEqual([[0], [1]]);
+      expect([batch.list[0].dtype, batch.list[1][0].dtype, batch.bytes.dtype, batch.big.dtype]).toEqual([
+        'float32',
+        'bool',
+        'uint8',
+        'int64',
+      ]);
+      expect(batch.bytes.toArray()).toEqual([
+        [0, 2],
+        [1, 2],
+      ]);
+      expect(batch.map).toEqual(new Map([['k', ['v0', 'v1']]]));
+    });
+  });
+
+  test('says where samples differ, and leaves nothing', () => {
+    const of = (a: unknown, b: unknown) => balanced(() => thrown(() => data.defaultCollate([a, b])).message);
+    expect(of([1], [1, 2])).toMatch(
+      /'samples\[1\]': expected an array of 1, as in the first sample, got an array of 2/,
+    );
+    expect(of({ a: [1, 2] }, { a: [1, 'x'] })).toMatch(/'samples\[1\]\.a\[1\]': expected a number, .* got 'x'/);
+    expect(of({ a: 1 }, { b: 1 })).toMatch(/expected an object with 'a'/);
+    expect(of(null, null)).toMatch(/'samples\[0\]': expected tensors, .* got null/);
+    torch.scope(() =>
+      expect(() => data.defaultCollate([rows(1), rows(2)])).toThrow(/expected a Tensor float32\[1, 3\]/),
+    );
+    expect(codeOf(() => data.defaultCollate([]))).toBe('ERR_TORCH_ARGUMENT');
+  });
+
+  test('defaultConvert', () => {
+    torch.scope(() => {
+      const made = data.defaultConvert({ a: [new Float32Array([1, 2]), 'x', 3] });
+      expect([made.a[0].toArray(), made.a[1], made.a[2]]).toEqual([[1, 2], 'x', 3]);
+    });
+  });
+});
+
+describe('what loops leave', () => {
+  const datasets: [string, () => any, boolean][] = [
+    ['TensorDataset', () => new TensorDataset(rows(20)), true],
+    ['a dataset', () => new Squares(20), true],
+    ['an asynchronous dataset', () => new Later(20), false],
+  ];
+  test.each(datasets)('%s: nothing, outside of scopes', async (_, make, sync) => {
+    const dataset = make();
+    const loader = new DataLoader(dataset, { batchSize: 3, shuffle: true });
+    await balancedAsync(async () => {
+      for await (const batch of loader) torch.disposeAll(batch);
+      for await (const batch of loader) {
+        torch.disposeAll(batch);
+        break;
+      }
+      await expect(
+        (async () => {
+          for await (const batch of loader) {
+            torch.disposeAll(batch);
+            throw new Error('mine');
+          }
+        })(),
+      ).rejects.toThrow('mine');
+      if (sync) for (const batch of loader) torch.disposeAll(batch);
+    });
+    torch.disposeAll(dataset);
+  });
+
+  test.each(datasets)('%s: nothing, in a scope, which has the batches', async (_, make) => {
+    const dataset = make();
+    const loader = new DataLoader(dataset, { batchSize: 3, shuffle: true });
+    await balancedAsync(async () => {
+      await torch.scope(async () => {
+        const before = counts().tensors;
+        let n = 0;
+        for await (const batch of loader) {
+          n++;
+          expect(Object.values(batch).every((one: any) => !one.disposed)).toBe(true);
+          if (n === 3) break;
+        }
+        expect(counts().tensors - before).toBe(3 * (dataset instanceof TensorDataset ? 1 : 2));
+      });
+    });
+    torch.disposeAll(dataset);
+  });
+
+  test('a stream is ended, and its samples are left to the collector', async () => {
+    const before = settled();
+    const stream = new Stream(10);
+    const loader = new DataLoader(stream, { batchSize: 4 });
+    expect((await collect(loader)).map(([i]) => i.toArray())).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+      [8, 9],
+    ]);
+    expect(await firstOf(loader)).toBe(4);
+    expect([stream.read, stream.ended]).toEqual([14, 2]);
+    expect(settled()).toEqual(before);
+  });
+
+  test('a sampler that fails, a dataset that fails', async () => {
+    class Failing extends Later {
+      override async getItem(index: number) {
+        const made = await super.getItem(index);
+        if (index === 4) throw new RangeError('sample 4');
+        return made;
+      }
+    }
+    const loader = new DataLoader(new Failing(8), { batchSize: 3 });
+    await balancedAsync(async () => {
+      const seen: number[] = [];
+      const failed = async () => {
+        for await (const batch of loader) {
+          seen.push(batch.y.numel);
+          torch.disposeAll(batch);
+        }
+      };
+      await expect(failed()).rejects.toThrow(new RangeError('sample 4'));
+      expect(seen).toEqual([3]);
+    });
+    expect(() => [...new DataLoader([1, 2], { sampler: [0.5] })]).toThrow(/expected a sampler of integers/);
+  });
+
+  test('a scope returns a loader, with the tensors of its dataset', () => {
+    const loader = torch.scope(() => new DataLoader(new TensorDataset(torch.arange(2)), { batchSize: 2 }));
+    expect(lists([...loader].map(([x]) => x))).toEqual([[0, 1]]);
+  });
+});
+
+describe('an AbortSignal', () => {
+  test('rejects the next batch, and one that is under way', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const loader = new DataLoader(new Later(9), { batchSize: 3, signal });
+    const before = settled();
+    const reason = new Error('enough');
+    const failed = (async () => {
+      for await (const batch of loader) {
+        torch.disposeAll(batch);
+        setImmediate(() => controller.abort(reason)); // while the next one is read
+      }
+    })();
+    await expect(failed).rejects.toBe(reason);
+    while (JSON.stringify(counts()) !== JSON.stringify(before)) await new Promise(setImmediate);
+    expect(() => loader[Symbol.asyncIterator]()).toThrow(reason);
+  });
+});
+
+test('calls of next that do not wait run one after the other', async () => {
+  const pass = new DataLoader(new Later(7), { batchSize: 3 })[Symbol.asyncIterator]();
+  const steps = await Promise.all([pass.next(), pass.next(), pass.next(), pass.next()]);
+  expect(steps.map(({ value }) => value?.y.toArray())).toEqual([[0, 1, 2], [3, 4, 5], [6], undefined]);
+  torch.disposeAll(steps);
+});
+
+test('random numbers of a sample depend on the seed, the epoch and the index alone', async () => {
+  class Noisy extends Dataset {
+    readonly length = 12;
+    getItem(index: number, context: any) {
+      return [index, torch.rand([2], { generator: context.generator })];
+    }
+  }
+  const numbers = async (options: object) => {
+    torch.manualSeed(1);
+    const loader = new DataLoader(new Noisy(), options);
+    const seen = new Map<string, string>();
+    for (let epoch = 0; epoch < 2; epoch++) {
+      for await (const [index, noise] of loader) {
+        index.toArray().forEach((i: number, k: number) => {
+          seen.set(`${epoch} ${i}`, String(noise.at(k).toArray()));
+        });
+      }
+    }
+    return seen;
+  };
+  const [a, b] = [await numbers({ batchSize: 5 }), await numbers({ batchSize: 2 })];
+  expect(new Set(a.values()).size).toBe(24);
+  expect(b).toEqual(a);
+});
+
+test('arguments', () => {
+  const refused = (dataset: unknown, options?: unknown) =>
+    thrown(() => new (DataLoader as any)(dataset, options)).message;
+  expect(refused({})).toMatch(/expected getItem\(index\) and a length, or an iterator/);
+  expect(refused([1], { batch_size: 2 })).toMatch(/did you mean 'batchSize'/);
+  expect(refused([1], { batchSize: 0 })).toMatch(/expected an integer of 1 or more, got 0/);
+  expect(refused([1], { sampler: [0], shuffle: true })).toMatch(/'shuffle': expected not to be passed with a sampler/);
+  expect(refused([1], { batchSampler: [[0]], dropLast: true })).toMatch(/not to be passed with a batchSampler/);
+  expect(refused(new Set([1]), { shuffle: true })).toMatch(/not to be passed with an iterable dataset/);
+  expect(refused([1], { collateFn: 1 })).toMatch(/expected a function/);
+  expect(refused([], { shuffle: true })).toMatch(/'numSamples': expected an integer of 1 or more, got 0/);
+  expect(thrown(() => new untyped.utils.data.RandomSampler([1], { replacement: 1 })).message).toMatch(
+    /a boolean, got 1/,
+  );
+  expect(thrown(() => data.randomSplit([1, 2], [1, 2])).message).toMatch(/with the sum 2, or fractions/);
+  expect(() => [...new DataLoader(new Later(2))]).toThrow(/write for await/);
+  const loader = new DataLoader([1, 2, 3, 4, 5], { batchSize: 2, dropLast: true });
+  expect([loader.length, new DataLoader([1, 2, 3], { batchSize: 2 }).length]).toEqual([2, 2]);
+  expect(new DataLoader(new Stream(3)).length).toBeUndefined();
+});

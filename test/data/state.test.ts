@@ -1,0 +1,176 @@
+/** stateDict and loadStateDict: a pass continues where it was, in another loader, without reading what came before. */
+import { counts, settled, thrown, torch } from '../support/torch';
+
+const { data } = torch.utils;
+const { BatchSampler, DataLoader, IterableDataset, RandomSampler, SubsetRandomSampler, WeightedRandomSampler } = data;
+type Loader = InstanceType<typeof DataLoader>;
+
+const N = 50;
+const samples = Array.from({ length: N }, (_, i) => i);
+
+/** Notes what is read. */
+class Noting extends data.Dataset {
+  readonly length = N;
+  readonly asked: number[] = [];
+  getItem(index: number, context: any) {
+    this.asked.push(index);
+    return [index, context.seed % 1000];
+  }
+}
+/** Has a cursor of its own. */
+class Cursor extends IterableDataset {
+  at = 0;
+  override *[Symbol.iterator]() {
+    for (; this.at < N; ) yield this.at++;
+    this.at = 0;
+  }
+  stateDict() {
+    return { at: this.at };
+  }
+  loadStateDict({ at }: { at: number }) {
+    this.at = at;
+  }
+}
+
+interface Made {
+  loader: Loader;
+  asked?: number[];
+}
+type Make = (generator: any) => Made;
+const noting = (options: (dataset: any, generator: any) => any): Make => {
+  return (generator) => {
+    const dataset = new Noting();
+    return { loader: new DataLoader(dataset, options(dataset, generator)), asked: dataset.asked };
+  };
+};
+const weights = samples.map((i) => i + 1);
+const cases: Record<string, Make> = {
+  sequential: noting(() => ({ batchSize: 4 })),
+  shuffle: noting(() => ({ batchSize: 4, shuffle: true })),
+  'shuffle, generator': noting((_, generator) => ({ batchSize: 4, shuffle: true, generator })),
+  'without batches': noting((_, generator) => ({ batchSize: null, shuffle: true, generator })),
+  replacement: noting((d, generator) => ({
+    batchSize: 7,
+    sampler: new RandomSampler(d, true, 90, generator),
+    generator,
+  })),
+  'replacement, own seed': noting((d) => ({ batchSize: 7, sampler: new RandomSampler(d, true, 90) })),
+  'several permutations': noting((d, generator) => ({
+    batchSize: 7,
+    sampler: new RandomSampler(d, { numSamples: 120, generator }),
+  })),
+  subset: noting((_, generator) => ({ batchSize: 4, sampler: new SubsetRandomSampler(samples.slice(10), generator) })),
+  weighted: noting(() => ({ batchSize: 4, sampler: new WeightedRandomSampler(weights, 40) })),
+  'batch sampler': noting((d) => ({ batchSampler: new BatchSampler(new RandomSampler(d), 6, true) })),
+  'a sampler of the program': noting(() => ({ batchSize: 4, sampler: samples.slice(5) })),
+  'a cursor': () => ({ loader: new DataLoader(new Cursor(), { batchSize: 4 }) }),
+  'a stream': () => ({ loader: new DataLoader(new Set(samples), { batchSize: 4 }) }),
+};
+
+const plain = (batch: any): unknown => (Array.isArray(batch) ? batch.map(plain) : (batch.toArray?.() ?? batch));
+
+/** Two passes. With `at`, the run is saved after so many batches; the state goes through JSON. */
+function run({ loader }: Made, at?: number): { seen: unknown[]; state?: any } {
+  const seen: unknown[] = [];
+  while (loader.epoch < 2) {
+    for (const batch of loader) {
+      seen.push(plain(batch));
+      if (seen.length === at) {
+        const random = torch.getRngState();
+        return { seen, state: [JSON.stringify(loader.stateDict()), random] };
+      }
+    }
+  }
+  return { seen };
+}
+
+describe.each(Object.keys(cases))('%s', (name) => {
+  test('a run that is saved and continued is the same run', () => {
+    const start = () => {
+      torch.manualSeed(4);
+      return cases[name]!(new torch.Generator().manualSeed(9));
+    };
+    torch.scope(() => {
+      const whole = run(start()).seen;
+      const first = Math.round(whole.length / 2);
+      for (const at of [1, 5, first, first + 3]) {
+        const { seen, state } = run(start(), at);
+        torch.manualSeed(99);
+        const made = cases[name]!(new torch.Generator());
+        made.loader.loadStateDict(JSON.parse(state[0]));
+        torch.setRngState(state[1]);
+        expect(made.loader.stateDict()).toEqual(JSON.parse(state[0]));
+        const rest = run(made).seen;
+        expect([at, [...seen, ...rest]]).toEqual([at, whole]);
+        // Nothing of what came before is read.
+        if (made.asked !== undefined) expect(made.asked.length).toBe((rest as any[]).flatMap(([i]) => i).length);
+      }
+    });
+  });
+});
+
+test('a state between two passes', () => {
+  const make = () => new DataLoader(samples, { batchSize: 10, shuffle: true, generator: new torch.Generator() });
+  const [a, b] = [make(), make()];
+  torch.scope(() => {
+    a.generator.manualSeed(3);
+    const passes = [[...a], [...a]].map((pass) => pass.map(plain));
+    b.generator.manualSeed(3);
+    for (const _ of b);
+    const state = b.stateDict();
+    expect([state.epoch, state.position]).toEqual([1, 0]);
+    const c = make();
+    c.loadStateDict(state);
+    expect([...c].map(plain)).toEqual(passes[1]);
+  });
+});
+
+test('resuming a pass over 1,000,000 samples draws its order once, and leaves nothing', () => {
+  let reads = 0;
+  const getItem = (index: number) => {
+    reads++;
+    return index;
+  };
+  const dataset = { length: 1e6, getItem };
+  const make = () => new DataLoader(dataset, { batchSize: 100, shuffle: true });
+  torch.manualSeed(0);
+  const before = settled();
+  const [a, b] = [make(), make()];
+  const position = 7000;
+  const pass = a[Symbol.iterator]();
+  // The state as it is after so many batches.
+  torch.disposeAll(pass.next().value);
+  const state = a.stateDict();
+  state.position = position;
+  state.order!.offset = position * 100;
+  b.loadStateDict(state);
+  reads = 0;
+  const next = b[Symbol.iterator]();
+  const batch = next.next().value;
+  expect(reads).toBe(100);
+  torch.manualSeed(0);
+  const order = torch.scope(() => {
+    torch.empty([], { dtype: 'int64' }).random_(); // Python's seed of the pass
+    const seed = torch.empty([], { dtype: 'int64' }).random_().item();
+    return torch.randperm(1e6, { generator: new torch.Generator().manualSeed(seed) }).toTypedArray() as BigInt64Array;
+  });
+  expect(batch.toArray()).toEqual(Array.from(order.subarray(700_000, 700_100), Number));
+  torch.disposeAll(batch);
+  pass.return!();
+  next.return!();
+  expect(counts()).toEqual(before);
+});
+
+test('refuses what is not a state', () => {
+  const loader = new DataLoader(samples, { shuffle: true, generator: new torch.Generator() });
+  const state = loader.stateDict();
+  const refused = (wrong: unknown) => thrown(() => loader.loadStateDict(wrong as never)).message;
+  expect(refused(null)).toMatch(/expected an object of loader.stateDict\(\), got null/);
+  expect(refused({ ...state, position: -1 })).toMatch(/'state.position': expected an integer of 0 or more/);
+  expect(refused({ ...state, generators: [] })).toMatch(/the states of 1 generators/);
+  expect(refused({ ...state, seed: 1 })).toMatch(/a string of digits/);
+  const other = new DataLoader(samples.slice(0, 2));
+  const far = { ...other.stateDict(), position: 30, seed: '1', order: { chunk: 0, offset: 30, random: null } };
+  other.loadStateDict(far);
+  expect(() => [...other]).toThrow(/a state of this sampler, which has 2 samples here, got 30/);
+});

@@ -1,0 +1,23 @@
+/** The calls of handwritten.cjs on torch.utils, except for checkpoints. */
+'use strict';
+
+module.exports = ({ torch, options, list, generator, nothing }) => {
+  const { data } = torch.utils;
+  const ones = () => torch.ones([2, 2]);
+  return {
+    'utils.assertFinite': nothing('takes a tensor or a number, and a number'),
+    'utils.data.defaultCollate': [
+      (fire, t) => data.defaultCollate(generator(fire, [t, ones()])),
+      (fire, t) => data.defaultCollate([options(fire, 'a', [t]), { a: [ones()] }]),
+      (fire, t) => data.defaultCollate([list(fire, [t, 1]), [ones(), 2]]),
+    ],
+    'utils.data.defaultConvert': nothing('makes no tensor of a tensor: it returns it'),
+    'utils.data.randomSplit': [
+      (fire) => {
+        torch.manualSeed(0);
+        const parts = data.randomSplit([1, 2, 3], generator(fire, [2, 1]), options(fire, 'generator', undefined));
+        return torch.tensor([...parts[0].indices]);
+      },
+    ],
+  };
+};
