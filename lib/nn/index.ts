@@ -38,9 +38,11 @@ export {
 } from './parameter';
 export * from './pooling';
 export { GRU, LSTM, RNN, RNNBase } from './recurrent';
+export type { SharedModule } from './shared';
 export type {
   IncompatibleKeys,
   LoadOptions,
+  LoadStateDictOptions,
   LoadStateDictPostHook,
   LoadStateDictPreHook,
   StateDict,
