@@ -1,5 +1,5 @@
 /** Activations. */
-import type { Same } from '../../types/algebra';
+import type { Same, SameCall } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, num, orNull, read, type Spec, text } from './arguments';
 import { constant_ } from './init';
@@ -12,7 +12,7 @@ import type { Parameter } from './parameter';
 const inplace = { inplace: flag(false) };
 const inplaceText = ({ inplace }: { inplace: boolean }) => (inplace ? 'inplace=True' : '');
 /** The result has the input's dtype and shape. */
-type Unary = <T extends Tensor>(input: T) => Same<T>;
+type Unary = SameCall;
 
 /** An activation without arguments other than `inplace`. */
 const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, Unary> => {
@@ -239,6 +239,8 @@ const prelu = { numParameters: int(1), init: float(0.25), ...factory };
 export class PReLU extends Module {
   numParameters: number;
   weight: Parameter;
+  /** For the compiler: what `forward` does with shapes. */
+  declare readonly _rule?: readonly ['same', 'PReLU'];
 
   constructor(...passed: Args<[numParameters?: number, init?: number, ...FactoryArgs], typeof prelu>) {
     super();

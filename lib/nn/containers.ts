@@ -285,6 +285,9 @@ export class ParameterDict extends Dict<Parameter> {
 
 /** Passes its input on. Takes any arguments. */
 export class Identity extends Module {
+  /** For the compiler: what `forward` does with shapes. */
+  declare readonly _rule?: readonly ['same', 'Identity'];
+
   constructor(..._passed: unknown[]) {
     super();
   }

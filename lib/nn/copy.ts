@@ -8,20 +8,20 @@ import { attach } from './utils/computed';
 interface Made {
   /** Modules and tensors that were copied: shared ones stay shared. */
   readonly copies: Map<object, unknown>;
-  /** A module of the same classes without properties. */
-  emptyLike(module: Module): Module;
+  /** The class Module. */
+  readonly base: new () => Module;
 }
 
 const isModule = (value: unknown): value is Module =>
   typeof value === 'object' && value !== null && '_state' in value && '_keyOf' in value;
 
-export const deepCopyOf = (module: Module, emptyLike: Made['emptyLike']): Module =>
-  copyOf(module, { copies: new Map(), emptyLike });
+export const deepCopyOf = (module: Module, base: Made['base']): Module => copyOf(module, { copies: new Map(), base });
 
 function copyOf(module: Module, made: Made): Module {
   const known = made.copies.get(module);
   if (known !== undefined) return known as Module;
-  const copy = made.emptyLike(module);
+  // A module of the same classes, whose constructors do not run.
+  const copy = Reflect.construct(made.base, [], module.constructor as never) as Module;
   made.copies.set(module, copy);
   for (const key of Reflect.ownKeys(module)) {
     if (key === '_state') continue;

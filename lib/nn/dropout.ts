@@ -1,14 +1,13 @@
 /** Dropout. */
-import type { Same } from '../../types/algebra';
+import type { SameCall } from '../../types/algebra';
 import { argumentError } from '../errors/errors';
-import type { Tensor } from '../tensor/tensor';
 import { flag, float, nameOf } from './arguments';
 import { layer } from './layer';
 import { F } from './ops';
 
 const dropout = (name: string) => {
   const op = name.charAt(0).toLowerCase() + name.slice(1);
-  return layer<[p?: number, inplace?: boolean], <T extends Tensor>(input: T) => Same<T>>()(
+  return layer<[p?: number, inplace?: boolean], SameCall>()(
     name,
     { p: float(0.5), inplace: flag(false) },
     {

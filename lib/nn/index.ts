@@ -3,29 +3,22 @@ export * from './activations';
 export * from './adaptive';
 export { type AttentionOptions, MultiheadAttention } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
-export * from './containers';
-export { Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from './conv';
+export { Identity, ModuleDict, ModuleList, ParameterDict, ParameterList } from './containers';
 export type { ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';
-export { Embedding, EmbeddingBag } from './embedding';
+export { EmbeddingBag } from './embedding';
 export type { ForwardHook, ForwardPreHook, FullBackwardHook, HookHandle } from './hooks';
 export * as init from './init';
 export * from './lazy';
-export { Bilinear, Flatten, Linear, Unflatten } from './linear';
+export { Bilinear, Linear } from './linear';
 export * from './losses';
 export { Module } from './module';
 export {
-  BatchNorm1d,
-  BatchNorm2d,
-  BatchNorm3d,
-  GroupNorm,
   InstanceNorm1d,
   InstanceNorm2d,
   InstanceNorm3d,
-  LayerNorm,
   LocalResponseNorm,
-  RMSNorm,
 } from './normalization';
 export * from './padding';
 export {
@@ -36,11 +29,15 @@ export {
   UninitializedBuffer,
   UninitializedParameter,
 } from './parameter';
-export * from './pooling';
 export { GRU, LSTM, RNN, RNNBase } from './recurrent';
+export * from './shaped';
+export * from './shaped-conv';
+export * from './shaped-pooling';
+export type { SharedModule } from './shared';
 export type {
   IncompatibleKeys,
   LoadOptions,
+  LoadStateDictOptions,
   LoadStateDictPostHook,
   LoadStateDictPreHook,
   StateDict,

@@ -1,5 +1,5 @@
 /** Linear layers. */
-import type { LinearGives, LinearTakes } from '../../types/algebra';
+import type { LayerGives, LayerTakes } from '../../types/algebra';
 import type { DType } from '../../types/base';
 import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
@@ -22,12 +22,16 @@ export function resetLike(weight: Tensor, bias: Tensor | null, fanIn: number): v
   uniform_(bias, -bound, bound);
 }
 
+type LinearRule<In extends number, Out extends number> = readonly ['linear', `Linear(${In}, ${Out})`, In, Out];
+
 /** `input @ weight.T + bias`. */
 export class Linear<In extends number = number, Out extends number = number> extends Module {
   inFeatures: In;
   outFeatures: Out;
   weight: Parameter<DType, [Out, In]>;
   bias: Parameter<DType, [Out]> | null;
+  /** For the compiler: what `forward` does with shapes. */
+  declare readonly _rule?: LinearRule<In, Out>;
 
   constructor(inFeatures: In, outFeatures: Out, bias?: boolean, ...more: FactoryArgs);
   constructor(inFeatures: In, outFeatures: Out, options: Named<typeof linear>);
@@ -48,7 +52,9 @@ export class Linear<In extends number = number, Out extends number = number> ext
     resetLike(this.weight, this.bias, this.inFeatures);
   }
 
-  override forward<T extends Tensor>(input: T & LinearTakes<T, In, Out>): LinearGives<T, In, Out> {
+  override forward<T extends Tensor>(
+    input: T & LayerTakes<T, LinearRule<In, Out>>,
+  ): LayerGives<T, LinearRule<In, Out>> {
     return F.linear(input, this.weight, this.bias);
   }
 

@@ -4,6 +4,7 @@ import { canonicalDtype } from '../addon/enums';
 import { ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError } from '../errors/errors';
+import type { SharedTensor } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { conversion, replaceData, type ToOptions, targetOf } from './conversion';
 import { deepCopyOf } from './copy';
@@ -18,12 +19,15 @@ import {
   prepareOwn,
 } from './hooks';
 import { Buffer, owned, Parameter, zeroed } from './parameter';
+import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
   type LoadOptions,
+  type LoadStateDictOptions,
   type LoadStateDictPostHook,
   type LoadStateDictPreHook,
   loadState,
+  ModuleState,
   type StateDict,
   type StateDictHook,
   type StateDictOptions,
@@ -31,23 +35,9 @@ import {
   stateOf,
 } from './state';
 import { textOf } from './text';
-import type { Computed } from './utils/computed';
 import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
-
-/** What a module has besides its properties. */
-class State {
-  /** Registered buffers, and whether they are part of the state dict. */
-  readonly buffers = new Map<string, boolean>();
-  /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
-  readonly computed = new Map<string, Computed>();
-  /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
-  readonly keys = new Map<string, string>();
-  /** Null without hooks. */
-  calls: CallHooks | null = null;
-  hooks: StateHooks | null = null;
-}
 
 /**
  * The base class of layers and models. Parameters, buffers and submodules are found as properties, in the order of their
@@ -57,12 +47,12 @@ export class Module {
   /** Whether the module is in training mode. */
   training = true;
   /** @internal */
-  declare readonly _state: State;
+  declare readonly _state: ModuleState;
   /** @internal Python's names of properties, where they differ. */
   declare readonly _names: Readonly<Record<string, string>>;
 
   constructor() {
-    Object.defineProperty(this, '_state', { value: new State() });
+    Object.defineProperty(this, '_state', { value: new ModuleState() });
     prepareClasses(Object.getPrototypeOf(this), Module.prototype);
   }
 
@@ -360,8 +350,21 @@ export class Module {
   }
 
   /** Copies the tensors of a state dict into the parameters and buffers. Changes nothing if a key or shape does not fit. */
-  loadStateDict(dict: object, options: LoadOptions = {}): IncompatibleKeys {
+  loadStateDict(dict: object, options: LoadStateDictOptions = {}): IncompatibleKeys {
     return loadState(this, dict, options);
+  }
+
+  /** Tokens for the parameters and buffers, by name, which can be posted to other threads. Nothing is copied. */
+  share(): SharedModule {
+    return sharedOf(this);
+  }
+
+  /**
+   * Puts the parameters and buffers on the memory of those of the module whose `share()` gave the tokens, in any thread of
+   * the process. Changes nothing if a name or shape does not fit.
+   */
+  loadShared(shared: Readonly<Record<string, SharedTensor>>, options: LoadOptions = {}): IncompatibleKeys {
+    return loadShared(this, shared, options);
   }
 
   /** Changes a state dict of an older version, for `loadStateDict`. @internal */
@@ -372,7 +375,7 @@ export class Module {
    * fields (`#name`) of one's own classes are not copied.
    */
   deepCopy(): this {
-    return deepCopyOf(this, emptyLike) as this;
+    return deepCopyOf(this, Module) as this;
   }
 
   /** The arguments that `String(module)` shows, as Python writes them. */
@@ -413,6 +416,3 @@ Object.defineProperty(Module.prototype, '_names', { value: {}, writable: true })
 export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {
   Object.defineProperty(cls.prototype, '_names', { value: names });
 }
-
-/** A module of the same classes, whose constructors do not run. */
-const emptyLike = (module: Module): Module => Reflect.construct(Module, [], module.constructor as never) as Module;

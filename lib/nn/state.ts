@@ -6,9 +6,10 @@ import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { HookList } from './hooks';
+import { type CallHooks, HookList } from './hooks';
 import type { Module } from './module';
-import { Buffer, materialized, UninitializedBuffer, UninitializedParameter } from './parameter';
+import { Buffer, materialized, setData, UninitializedBuffer, UninitializedParameter } from './parameter';
+import type { Computed } from './utils/computed';
 
 /** Parameters and buffers by name. */
 export type StateDict = Record<string, Tensor>;
@@ -23,6 +24,11 @@ export interface StateDictOptions {
 export interface LoadOptions {
   /** Refuse a dict with missing or unexpected keys. Default: true. */
   strict?: boolean | undefined;
+}
+
+export interface LoadStateDictOptions extends LoadOptions {
+  /** Use the memory of the dict's tensors instead of copying it. Default: false. */
+  assign?: boolean | undefined;
 }
 
 /** The keys that a module has and the dict lacks, and the other way round. */
@@ -41,6 +47,19 @@ export class StateHooks {
   readonly after = new HookList<StateDictHook>();
   readonly beforeLoad = new HookList<LoadStateDictPreHook>();
   readonly afterLoad = new HookList<LoadStateDictPostHook>();
+}
+
+/** What a module has besides its properties. */
+export class ModuleState {
+  /** Registered buffers, and whether they are part of the state dict. */
+  readonly buffers = new Map<string, boolean>();
+  /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
+  readonly computed = new Map<string, Computed>();
+  /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
+  readonly keys = new Map<string, string>();
+  /** Null without hooks. */
+  calls: CallHooks | null = null;
+  hooks: StateHooks | null = null;
 }
 
 /** The parameters, then the persistent buffers, of one module, by key. */
@@ -77,13 +96,15 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
   return result;
 }
 
-const isLazy = (tensor: Tensor) => tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
+export const isLazy = (tensor: Tensor) =>
+  tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
 
 /** What is wrong with a dict, and what to copy. */
 interface Plan {
   readonly missing: string[];
   readonly misfits: string[];
   readonly used: Set<string>;
+  readonly assign: boolean;
   readonly copies: [target: Tensor, value: Tensor][];
 }
 
@@ -97,8 +118,11 @@ function plan(module: Module, dict: StateDict, prefix: string, found: Plan, arou
     const value: unknown = dict[key];
     if (value === undefined) found.missing.push(key);
     else if (!isTensor(value)) found.misfits.push(`${key}: expected a Tensor, got ${describe(value)}`);
-    else if (fits(target, value)) found.copies.push([target, value]);
-    else found.misfits.push(`${key}: expected shape ${shapeText(target)}, got ${shapeText(value)}`);
+    else {
+      const reason = misfit(target, value, found.assign);
+      if (reason === null) found.copies.push([target, value]);
+      else found.misfits.push(`${key}: ${reason}`);
+    }
   }
   for (const [name, child] of module._children()) {
     plan(child, dict, `${prefix}${module._keyOf(name)}.`, found, [...around, module]);
@@ -113,6 +137,27 @@ function fits(target: Tensor, value: Tensor): boolean {
   // Python saved numbers as lists of one before 0.4.
   if (a.length === 0 && b.length === 1 && b[0] === 1) return true;
   return a.length === b.length && a.every((size, i) => size === b[i]);
+}
+
+/** Why a tensor cannot be copied into a parameter or buffer, or with `assign` replace its memory. */
+export function misfit(target: Tensor, value: Tensor, assign: boolean): string | null {
+  if (!fits(target, value)) return `expected shape ${shapeText(target)}, got ${shapeText(value)}`;
+  if (!assign) return null;
+  if (target.layout !== value.layout) return `expected layout ${target.layout}, got ${value.layout}`;
+  if ((target.device === 'meta') !== (value.device === 'meta')) {
+    return `expected device ${target.device}, got ${value.device}`;
+  }
+  if (target.requiresGrad && !value.isFloatingPoint() && !value.isComplex()) {
+    return `expected a floating-point dtype, got ${value.dtype}`;
+  }
+  return null;
+}
+
+/** Gives a parameter or buffer the memory of `value`. */
+export function assigned(target: Tensor, value: Tensor): void {
+  const plain = value.detach() as Tensor;
+  if (isLazy(target)) materialized(target, plain);
+  else setData(target, target.ndim === 0 && value.ndim === 1 ? (plain.at(0) as Tensor) : plain);
 }
 
 function copy(target: Tensor, value: Tensor): void {
@@ -137,12 +182,13 @@ function copyOf(dict: unknown): StateDict {
   return made;
 }
 
-export function loadState(module: Module, dict: unknown, options: LoadOptions): IncompatibleKeys {
-  const { strict = true } = ownOptions('loadStateDict', options, ['strict']);
+export function loadState(module: Module, dict: unknown, options: LoadStateDictOptions): IncompatibleKeys {
+  const { strict = true, assign = false } = ownOptions('loadStateDict', options, ['strict', 'assign']);
   if (typeof strict !== 'boolean') throw argumentError('loadStateDict', 'strict', 'a boolean', strict);
+  if (typeof assign !== 'boolean') throw argumentError('loadStateDict', 'assign', 'a boolean', assign);
   const given = copyOf(dict); // getters run in the program's scope
   return ownScope(() => {
-    const found: Plan = { missing: [], misfits: [], used: new Set(), copies: [] };
+    const found: Plan = { missing: [], misfits: [], used: new Set(), assign, copies: [] };
     plan(module, given, '', found, []);
     const keys: IncompatibleKeys = {
       missingKeys: found.missing,
@@ -151,26 +197,33 @@ export function loadState(module: Module, dict: unknown, options: LoadOptions): 
     for (const [, inner] of module._tree()) {
       for (const hook of inner._state.hooks?.afterLoad.all() ?? []) asUser(() => hook(inner, keys));
     }
-    refuseMisfits(module, keys, found.misfits, strict);
+    refuseMisfits('loadStateDict', module, keys, found.misfits, strict);
     inGradMode(false, () => {
-      for (const [target, value] of found.copies) copy(target, value);
+      for (const [target, value] of found.copies) (assign ? assigned : copy)(target, value);
     });
     return keys;
   }, false);
 }
 
-function refuseMisfits(module: Module, keys: IncompatibleKeys, misfits: string[], strict: boolean): void {
+export function refuseMisfits(
+  fn: 'loadShared' | 'loadStateDict',
+  module: Module,
+  keys: IncompatibleKeys,
+  misfits: string[],
+  strict: boolean,
+): void {
   const { missingKeys, unexpectedKeys } = keys;
   const lines: string[] = [];
   if (strict && missingKeys.length > 0) lines.push(`missing keys: ${missingKeys.join(', ')}`);
   if (strict && unexpectedKeys.length > 0) lines.push(`unexpected keys: ${unexpectedKeys.join(', ')}`);
   lines.push(...misfits);
   if (lines.length === 0) return;
-  const text = `loadStateDict: expected the keys and shapes of ${module.constructor.name}, got a dict that differs`;
+  const [argument, got] = fn === 'loadShared' ? ['shared', 'tokens that differ'] : ['dict', 'a dict that differs'];
+  const text = `${fn}: expected the keys and shapes of ${module.constructor.name}, got ${got}`;
   const error = codedError(Error, 'ERR_TORCH_ARGUMENT', `${text}:\n  ${lines.join('\n  ')}`);
   throw Object.assign(error, {
-    op: 'loadStateDict',
-    argument: 'dict',
+    op: fn,
+    argument,
     missingKeys,
     unexpectedKeys,
     mismatches: misfits,

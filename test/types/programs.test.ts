@@ -5,6 +5,7 @@ import * as path from 'node:path';
 import * as ts from 'typescript';
 import { ROOT } from '../support/torch';
 import * as dtypes from './programs/dtypes';
+import * as layers from './programs/layers';
 import * as shapes from './programs/shapes';
 
 const fileOf = (name: string) => path.join(__dirname, 'programs', `${name}.ts`);
@@ -17,8 +18,13 @@ const familiesText = execFileSync(process.execPath, ['--input-type=module', '-e'
 fs.mkdirSync(path.dirname(families), { recursive: true });
 fs.writeFileSync(families, familiesText);
 
-const files: Record<string, string> = { dtypes: fileOf('dtypes'), shapes: fileOf('shapes'), families };
-const programs: Record<string, object> = { dtypes, shapes, families: require(families) };
+const files: Record<string, string> = {
+  dtypes: fileOf('dtypes'),
+  layers: fileOf('layers'),
+  shapes: fileOf('shapes'),
+  families,
+};
+const programs: Record<string, object> = { dtypes, layers, shapes, families: require(families) };
 
 interface Said {
   dtype: string;

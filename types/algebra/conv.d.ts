@@ -168,7 +168,7 @@ type ConvTransposeShape<
 
 type GroupsOf<G> = G extends number ? G : number;
 
-type ConvOf<T extends Tensor, W extends Tensor, Stride, Padding, Dilation, Groups> =
+export type ConvOf<T extends Tensor, W extends Tensor, Stride, Padding, Dilation, Groups> =
   Known<T> extends true
     ? Known<W> extends true
       ? ConvShape<ShapeOf<T>, ShapeOf<W>, Stride, Padding, Dilation, GroupsOf<Groups>>
@@ -203,7 +203,7 @@ type WeightOf<W extends Tensor, Rank extends 1 | 2 | 3, Check> =
       : ShapeError<`weight ${Shown<ShapeOf<W>>} has ${ShapeOf<W>['length']} dimensions: expected ${WeightRanks[Rank]}`>
     : unknown;
 
-type ConvTransposeOf<T extends Tensor, W extends Tensor, Stride, Padding, OutputPadding, Groups, Dilation> =
+export type ConvTransposeOf<T extends Tensor, W extends Tensor, Stride, Padding, OutputPadding, Groups, Dilation> =
   Known<T> extends true
     ? Known<W> extends true
       ? ConvTransposeShape<ShapeOf<T>, ShapeOf<W>, Stride, Padding, OutputPadding, GroupsOf<Groups>, Dilation>
@@ -231,7 +231,7 @@ export type ConvTransposes<
 > = WeightOf<W, Rank, Refused<ConvTransposeOf<T, W, Stride, Padding, OutputPadding, Groups, Dilation>>>;
 
 /** A list of `Rank` sizes from a kernel size, where one number applies to all. */
-type KernelOf<K, Rank extends 1 | 2 | 3> = Rank extends 1
+export type KernelOf<K, Rank extends 1 | 2 | 3> = Rank extends 1
   ? [Each<K, 0, number>]
   : Rank extends 2
     ? [Each<K, 0, number>, Each<K, 1, number>]
@@ -246,7 +246,7 @@ type PoolShape<S extends Shape, Kernel extends Shape, Stride, Padding, Dilation,
         : [...N, C, ...{ [K in keyof Sizes]: number }]
       : never;
 
-type PoolOf<T extends Tensor, Rank extends 1 | 2 | 3, Kernel, Stride, Padding, Dilation, CeilMode> =
+export type PoolOf<T extends Tensor, Rank extends 1 | 2 | 3, Kernel, Stride, Padding, Dilation, CeilMode> =
   Known<T> extends true ? PoolShape<ShapeOf<T>, KernelOf<Kernel, Rank>, Stride, Padding, Dilation, CeilMode> : Shape;
 
 export type Pool<T extends Tensor, Rank extends 1 | 2 | 3, Kernel, Stride, Padding, Dilation, CeilMode> = Settled<
@@ -257,7 +257,7 @@ export type Pools<T extends Tensor, Rank extends 1 | 2 | 3, Kernel, Stride, Padd
 >;
 
 /** Adaptive pooling: the sizes are given. */
-type AdaptiveOf<T extends Tensor, Rank extends 1 | 2 | 3, Sizes> =
+export type AdaptiveOf<T extends Tensor, Rank extends 1 | 2 | 3, Sizes> =
   Known<T> extends true
     ? Parts<ShapeOf<T>, KernelOf<Sizes, Rank>> extends 'differ'
       ? ShapeError<`input ${Shown<ShapeOf<T>>} does not fit: it needs ${Rank} dimensions and 1 or 2 before them`>

@@ -98,7 +98,7 @@ interface Rules<A extends Shape, B extends Shape> {
   linear: LinearShapes<A, B>;
 }
 
-type Ruled<Rule extends keyof Rules<[], []>, A extends Tensor, B extends Tensor> =
+export type Ruled<Rule extends keyof Rules<[], []>, A extends Tensor, B extends Tensor> =
   Known<A> extends true ? (Known<B> extends true ? Rules<ShapeOf<A>, ShapeOf<B>>[Rule] : Shape) : Shape;
 
 /** The shape of a product, and its check. */

@@ -146,7 +146,8 @@ type FlattenFrom<S extends Shape, Start, End> = S extends []
 type Flattened<S extends Shape, A, B> = [...Before<S, A>, ProductOf<Between<S, A, B>>, ...Rest<From<S, B>>];
 type Between<S extends Shape, A, B> = From<[...Before<S, B>, DimAt<S, B>], A>;
 
-type FlattenOf<T extends Tensor, Start, End> = Known<T> extends true ? FlattenFrom<ShapeOf<T>, Start, End> : Shape;
+export type FlattenOf<T extends Tensor, Start, End> =
+  Known<T> extends true ? FlattenFrom<ShapeOf<T>, Start, End> : Shape;
 export type Flatten<T extends Tensor, Start, End> = Settled<FlattenOf<T, Start, End>>;
 export type Flattens<T extends Tensor, Start, End> = Refused<FlattenOf<T, Start, End>>;
 
@@ -323,7 +324,8 @@ type SplitInto<S extends Shape, I, Sizes extends Shape> = number extends Sizes['
       ? [...Before<S, I>, ...L, ...Rest<From<S, I>>]
       : R
     : never;
-type UnflattenOf<T extends Tensor, Dim, Sizes> = Known<T> extends true ? UnflattenFrom<ShapeOf<T>, Dim, Sizes> : Shape;
+export type UnflattenOf<T extends Tensor, Dim, Sizes> =
+  Known<T> extends true ? UnflattenFrom<ShapeOf<T>, Dim, Sizes> : Shape;
 export type Unflatten<T extends Tensor, Dim, Sizes> = Settled<UnflattenOf<T, Dim, Sizes>>;
 export type Unflattens<T extends Tensor, Dim, Sizes> = Refused<UnflattenOf<T, Dim, Sizes>>;
 

@@ -1,0 +1,236 @@
+/** The types of layers: the constructors that keep the arguments on which shapes depend. */
+import type { LayerCall, LayerGives, LayerTakes, Linked } from '../../types/algebra';
+import type { DTypeLike } from '../../types/base';
+import type { Tensor } from '../tensor/tensor';
+import * as containers from './containers';
+import * as embedding from './embedding';
+import type { Layer } from './layer';
+import * as linear from './linear';
+import type { Module } from './module';
+import * as norm from './normalization';
+
+type Size = number | readonly number[];
+
+interface Factory {
+  device?: string | null | undefined;
+  dtype?: DTypeLike | null | undefined;
+}
+
+/** The layer with another type of `forward`. Its arguments cannot be changed, as its shapes would not be right. */
+type Shaped<Bare, R> = Layer<LayerCall<R>> & Readonly<Omit<Bare, keyof Module>>;
+
+interface FlattenClass {
+  new <const S extends number = 1, const E extends number = -1>(
+    startDim?: S,
+    endDim?: E,
+  ): Shaped<linear.Flatten, readonly ['flatten', 'Flatten', S, E]>;
+  new (...passed: ConstructorParameters<typeof linear.Flatten>): linear.Flatten;
+  readonly prototype: linear.Flatten;
+}
+export const Flatten = linear.Flatten as unknown as FlattenClass;
+export type Flatten = linear.Flatten;
+
+interface UnflattenClass {
+  new <const D extends number, const S extends readonly number[]>(
+    dim: D,
+    unflattenedSize: S,
+  ): Shaped<linear.Unflatten, readonly ['unflatten', 'Unflatten', D, S]>;
+  new (...passed: ConstructorParameters<typeof linear.Unflatten>): linear.Unflatten;
+  readonly prototype: linear.Unflatten;
+}
+export const Unflatten = linear.Unflatten as unknown as UnflattenClass;
+export type Unflatten = linear.Unflatten;
+
+interface ShapedEmbedding<R> extends embedding.Embedding {
+  readonly embeddingDim: number;
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+type EmbeddingRule<Rows extends number, Dim extends number> = readonly [
+  'embedding',
+  `Embedding(${Rows}, ${Dim})`,
+  Rows,
+  Dim,
+];
+interface EmbeddingOptions extends Factory {
+  paddingIdx?: number | null | undefined;
+  maxNorm?: number | null | undefined;
+  normType?: number | undefined;
+  scaleGradByFreq?: boolean | undefined;
+  sparse?: boolean | undefined;
+}
+interface EmbeddingClass {
+  new <const Rows extends number, const Dim extends number>(
+    numEmbeddings: Rows,
+    embeddingDim: Dim,
+    options?: EmbeddingOptions,
+  ): ShapedEmbedding<EmbeddingRule<Rows, Dim>>;
+  new <const Rows extends number, const Dim extends number>(
+    numEmbeddings: Rows,
+    embeddingDim: Dim,
+    paddingIdx: number | null | undefined,
+    options?: Omit<EmbeddingOptions, 'paddingIdx'>,
+  ): ShapedEmbedding<EmbeddingRule<Rows, Dim>>;
+  new (...passed: ConstructorParameters<typeof embedding.Embedding>): embedding.Embedding;
+  readonly prototype: embedding.Embedding;
+  /** An embedding with the rows of `embeddings`, which does not train them unless `freeze` is false. */
+  fromPretrained: typeof embedding.Embedding.fromPretrained;
+}
+export const Embedding = embedding.Embedding as unknown as EmbeddingClass;
+export type Embedding = embedding.Embedding;
+
+/** Without `trackRunningStats`: a layer without statistics and parameters takes any number of channels. */
+interface NormOptions extends Factory {
+  eps?: number | undefined;
+  momentum?: number | null | undefined;
+  affine?: boolean | undefined;
+}
+interface ShapedBatchNorm1d<R> extends norm.BatchNorm1d {
+  readonly numFeatures: number;
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+interface ShapedBatchNorm2d<R> extends norm.BatchNorm2d {
+  readonly numFeatures: number;
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+interface ShapedBatchNorm3d<R> extends norm.BatchNorm3d {
+  readonly numFeatures: number;
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+interface BatchNorms<C extends number> {
+  1: ShapedBatchNorm1d<readonly ['channels', `BatchNorm1d(${C})`, 2 | 3, C]>;
+  2: ShapedBatchNorm2d<readonly ['channels', `BatchNorm2d(${C})`, 4, C]>;
+  3: ShapedBatchNorm3d<readonly ['channels', `BatchNorm3d(${C})`, 5, C]>;
+}
+interface BatchNormClass<Rank extends 1 | 2 | 3, Bare> {
+  new <const C extends number>(
+    numFeatures: C,
+    eps?: number,
+    momentum?: number | null,
+    affine?: boolean,
+  ): BatchNorms<C>[Rank];
+  new <const C extends number>(numFeatures: C, options: NormOptions): BatchNorms<C>[Rank];
+  new (...passed: ConstructorParameters<typeof norm.BatchNorm2d>): Bare;
+  readonly prototype: Bare;
+}
+export const BatchNorm1d = norm.BatchNorm1d as unknown as BatchNormClass<1, norm.BatchNorm1d>;
+export type BatchNorm1d = norm.BatchNorm1d;
+export const BatchNorm2d = norm.BatchNorm2d as unknown as BatchNormClass<2, norm.BatchNorm2d>;
+export type BatchNorm2d = norm.BatchNorm2d;
+export const BatchNorm3d = norm.BatchNorm3d as unknown as BatchNormClass<3, norm.BatchNorm3d>;
+export type BatchNorm3d = norm.BatchNorm3d;
+
+interface ShapedLayerNorm<R> extends norm.LayerNorm {
+  readonly normalizedShape: number[];
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+
+interface ShapedRMSNorm<R> extends norm.RMSNorm {
+  readonly normalizedShape: number[];
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+
+interface ShapedGroupNorm<R> extends norm.GroupNorm {
+  readonly numChannels: number;
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+
+type LastRule<Name extends string, N> = readonly ['last', N extends number ? `${Name}(${N})` : Name, N];
+interface LayerNormOptions<Eps> extends Factory {
+  eps?: Eps | undefined;
+  elementwiseAffine?: boolean | undefined;
+  bias?: boolean | undefined;
+}
+interface LayerNormClass {
+  new <const N extends Size>(
+    normalizedShape: N,
+    eps?: number,
+    elementwiseAffine?: boolean,
+  ): ShapedLayerNorm<LastRule<'LayerNorm', N>>;
+  new <const N extends Size>(
+    normalizedShape: N,
+    options: LayerNormOptions<number>,
+  ): ShapedLayerNorm<LastRule<'LayerNorm', N>>;
+  new (...passed: ConstructorParameters<typeof norm.LayerNorm>): norm.LayerNorm;
+  readonly prototype: norm.LayerNorm;
+}
+export const LayerNorm = norm.LayerNorm as unknown as LayerNormClass;
+export type LayerNorm = norm.LayerNorm;
+
+interface RMSNormClass {
+  new <const N extends Size>(
+    normalizedShape: N,
+    eps?: number | null,
+    elementwiseAffine?: boolean,
+  ): ShapedRMSNorm<LastRule<'RMSNorm', N>>;
+  new <const N extends Size>(
+    normalizedShape: N,
+    options: Omit<LayerNormOptions<number | null>, 'bias'>,
+  ): ShapedRMSNorm<LastRule<'RMSNorm', N>>;
+  new (...passed: ConstructorParameters<typeof norm.RMSNorm>): norm.RMSNorm;
+  readonly prototype: norm.RMSNorm;
+}
+export const RMSNorm = norm.RMSNorm as unknown as RMSNormClass;
+export type RMSNorm = norm.RMSNorm;
+
+type GroupNormRule<G extends number, C extends number> = readonly [
+  'channels',
+  `GroupNorm(${G}, ${C})`,
+  2 | 3 | 4 | 5 | 6 | 7 | 8,
+  C,
+];
+/** Without `affine`: a layer without parameters takes any number of channels. */
+interface GroupNormClass {
+  new <const G extends number, const C extends number>(
+    numGroups: G,
+    numChannels: C,
+    eps?: number,
+  ): ShapedGroupNorm<GroupNormRule<G, C>>;
+  new <const G extends number, const C extends number>(
+    numGroups: G,
+    numChannels: C,
+    options: Factory & { eps?: number | undefined },
+  ): ShapedGroupNorm<GroupNormRule<G, C>>;
+  new (...passed: ConstructorParameters<typeof norm.GroupNorm>): norm.GroupNorm;
+  readonly prototype: norm.GroupNorm;
+}
+export const GroupNorm = norm.GroupNorm as unknown as GroupNormClass;
+export type GroupNorm = norm.GroupNorm;
+
+/** Instead of a module that would change the layers of a Sequential whose type names them. */
+type Fixed = 'the type of this Sequential names its layers: declare it as nn.Sequential to change them';
+
+interface ShapedSequential<R> extends containers.Sequential {
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+  append(module: Module & Fixed): this;
+  extend(modules: Iterable<Module> & Fixed): this;
+  insert(index: number, module: Module & Fixed): this;
+  set(index: number, module: Module & Fixed): this;
+}
+type SequentialOf<Modules extends readonly Module[]> = number extends Modules['length']
+  ? containers.Sequential
+  : ShapedSequential<readonly ['sequential', 'Sequential', Modules]>;
+
+interface SequentialClass {
+  new (): containers.Sequential;
+  new <Modules extends readonly Module[] = Module[]>(...modules: Modules & Linked<Modules>): SequentialOf<Modules>;
+  new (modules: Record<string, Module> | Map<string, Module>): containers.Sequential;
+  readonly prototype: containers.Sequential;
+}
+export const Sequential = containers.Sequential as unknown as SequentialClass;
+export type Sequential = containers.Sequential;

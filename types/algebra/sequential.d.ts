@@ -1,0 +1,128 @@
+/** Layers in sequence: the result of each goes to the next. */
+import type { Tensor } from '../../lib/tensor/tensor';
+import type { ShapeError } from './core';
+import type { LayerOut, NameOf } from './layers';
+
+/** What has a call. */
+interface Called<G> {
+  forward(...inputs: any[]): G;
+}
+
+/** The rule of a layer, or `unknown`: a class that extends a layer may have a `forward` of its own, whose result is `any`. */
+type RuleOf<M> = M extends Called<infer G> ? (0 extends 1 & G ? unknown : RuleIn<M>) : unknown;
+type RuleIn<M> = M extends { readonly _rule?: infer R } ? (unknown extends R ? RuleOfCall<M> : R) : RuleOfCall<M>;
+type RuleOfCall<M> = M extends { forward: { readonly _rule?: infer R } } ? R : unknown;
+
+/** The tensor after one module, or an error. Other modules say what they give in the type of their `forward`. */
+type After<T extends Tensor, M> =
+  RuleOf<M> extends infer R
+    ? R extends readonly unknown[]
+      ? LayerOut<T, R> extends infer Given
+        ? Given extends ShapeError<infer Message>
+          ? ShapeError<`${NameOf<R>}: ${Message}`>
+          : Given
+        : never
+      : M extends Called<infer G>
+        ? [0 extends 1 & G ? null : G] extends [Tensor]
+          ? G
+          : Tensor
+        : Tensor
+    : never;
+
+/** The tensor after all modules, or the error of one, which its position precedes. */
+export type Through<T extends Tensor, Modules, Seen extends unknown[] = []> = Modules extends readonly [
+  infer M,
+  ...infer Rest,
+]
+  ? After<T, M> extends infer Given
+    ? Given extends ShapeError<infer Message>
+      ? ShapeError<`(${Seen['length']}) ${Message}`>
+      : // With infer, as the compiler decides a plain condition late where a size is a type parameter.
+        Given extends infer Next extends Tensor
+        ? Through<Next, Rest, [...Seen, 1]>
+        : never
+    : never
+  : T;
+
+/**
+ * What is known of the tensor between two modules, whatever the input: the size of its last dimension, or of its channels
+ * before 1, 2 or 3 others.
+ */
+type Link = readonly [place: 'features' | 'channels1' | 'channels2' | 'channels3', size: number];
+
+/** What a layer demands of its input. */
+type Demanded<R> = R extends readonly ['linear', string, infer In extends number, number]
+  ? ['features', In]
+  : R extends readonly [
+        'conv' | 'convTranspose',
+        string,
+        infer Rank extends 1 | 2 | 3,
+        infer In extends number,
+        ...unknown[],
+      ]
+    ? [`channels${Rank}`, In]
+    : R extends readonly ['channels', string, 4, infer Size extends number]
+      ? ['channels2', Size]
+      : R extends readonly ['channels', string, 5, infer Size extends number]
+        ? ['channels3', Size]
+        : R extends readonly ['last', string, infer Size extends number]
+          ? ['features', Size]
+          : R extends readonly ['sequential', string, readonly [infer First, ...unknown[]]]
+            ? Demanded<RuleOf<First>>
+            : unknown;
+
+/** What is known after a layer. */
+type Linking<L, R> = R extends readonly ['linear', string, number, infer Size extends number]
+  ? ['features', Size]
+  : R extends readonly ['embedding', string, number, infer Size extends number]
+    ? ['features', Size]
+    : R extends readonly [
+          'conv' | 'convTranspose',
+          string,
+          infer Rank extends 1 | 2 | 3,
+          number,
+          infer Size extends number,
+          ...unknown[],
+        ]
+      ? [`channels${Rank}`, Size]
+      : R extends readonly ['same' | 'channels' | 'last', ...unknown[]]
+        ? L
+        : R extends readonly ['pool' | 'adaptive', string, infer Rank extends 1 | 2 | 3, ...unknown[]]
+          ? L extends readonly [`channels${Rank}`, number]
+            ? L
+            : unknown
+          : R extends readonly ['sequential', string, infer Modules]
+            ? LinkingAll<L, Modules>
+            : unknown;
+type LinkingAll<L, Modules> = Modules extends readonly [infer M, ...infer Rest]
+  ? LinkingAll<Linking<L, RuleOf<M>>, Rest>
+  : L;
+
+/** The text of the error where two sizes at the same place differ. */
+type Clash<L, D> = L extends Link
+  ? D extends readonly [L[0], infer Wanted extends number]
+    ? number extends L[1] | Wanted
+      ? unknown
+      : [L[1]] extends [Wanted]
+        ? unknown
+        : [Wanted] extends [L[1]]
+          ? unknown
+          : `expected ${Wanted} ${Word<L[0]>}, got ${L[1]}`
+    : unknown
+  : unknown;
+type Word<Place> = Place extends 'features' ? 'features' : 'channels';
+
+/** The modules; in place of one that does not fit to those before it, the text that says why. */
+export type Linked<
+  Modules extends readonly unknown[],
+  L = unknown,
+  Done extends readonly unknown[] = [],
+> = Modules extends readonly [infer M, ...infer Rest]
+  ? RuleOf<M> extends infer R
+    ? Clash<L, Demanded<R>> extends infer Message extends string
+      ? [...Done, `(${Done['length']}) ${NameOf<R>}: ${Message}`, ...Rest]
+      : Linked<Rest, Linking<L, R>, [...Done, M]>
+    : never
+  : [...Done, ...Modules];
+
+export {};
