@@ -188,7 +188,7 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
       assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
     });
     await checkPromises(run);
-    const left = tensorsLeft(tensors);
+    const left = await tensorsLeft(tensors);
     assert(left <= 0, `${left} tensors are left`);
   } catch (error) {
     wrong.push(`${where}: ${error.message}`);
@@ -242,7 +242,7 @@ async function oneMirrored(label, sig, { mirrored, variant, at, kind, name, stea
       assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
     });
     await new Promise(setImmediate);
-    const left = tensorsLeft(tensors);
+    const left = await tensorsLeft(tensors);
     assert(left <= 0, `${left} tensors are left`);
   } catch (error) {
     wrong.push(`${where}: ${error.message}`);

@@ -346,7 +346,7 @@ async function one(label, call, name, proxied = false) {
         assert(same(outcome, expected), `another result: ${JSON.stringify([outcome, expected])}`);
     });
     await checkPromises(run);
-    const left = tensorsLeft(tensors);
+    const left = await tensorsLeft(tensors);
     assert(left <= 0, `${left} tensors are left`);
   } catch (error) {
     wrong.push(`${where}: ${error.message}`);
@@ -378,7 +378,7 @@ async function oneAsync(label, call, name) {
     await checkPromises(run);
     kept.dispose();
     await new Promise(setImmediate);
-    const left = tensorsLeft(tensors);
+    const left = await tensorsLeft(tensors);
     assert(left <= 0, `${left} tensors are left`);
   } catch (error) {
     wrong.push(`${label}, ${name}: ${error.message}`);
