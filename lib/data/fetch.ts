@@ -82,7 +82,7 @@ export class Fetcher {
   }
 
   /** The batch. Tensors that the dataset makes for it and that are not in it are released. */
-  fetch(indices: Indices, pass: Pass): unknown {
+  batch(indices: Indices, pass: Pass): unknown {
     const { by, dataset } = this.#reader;
     const { batched, collate } = this.#form;
     if (by === 'rows' && batched && collate === null) {

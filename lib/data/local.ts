@@ -31,7 +31,7 @@ export class IndexedSource implements Source {
   next(): unknown {
     const batch = this.batches.next();
     if (batch === null) return END;
-    const value = this.#fetcher.fetch(batch.indices, this.pass);
+    const value = this.#fetcher.batch(batch.indices, this.pass);
     if (!isPromise(value)) {
       this.progress.advance(batch.mark);
       return value;

@@ -234,7 +234,7 @@ describe('what loops leave', () => {
     const loader = new DataLoader(dataset, { batchSize: 3, shuffle: true });
     await balancedAsync(async () => {
       await torch.scope(async () => {
-        const before = counts().tensors;
+        const before = settled().tensors;
         let n = 0;
         for await (const batch of loader) {
           n++;

@@ -44,7 +44,7 @@ function indexed(dataset: any, open: Open, cells: Float64Array): Pass {
     async answer({ pass, id, indices }) {
       // The inner scope of `fetch` moves the batch to this one, which ends once the batch is shared.
       const packed = await scope((): Packed | Promise<Packed> => {
-        const batch = fetcher.fetch(new Listed(indices!), open);
+        const batch = fetcher.batch(new Listed(indices!), open);
         return isPromise(batch) ? Promise.resolve(batch).then(pack) : pack(batch);
       });
       post({ type: 'batch', pass, id, packed, cursor: null, ended: false });
