@@ -20,6 +20,11 @@ inline bool has_columns_of(const at::Tensor& tensor, int64_t parts) {
   return tensor.dim() == 2 && tensor.size(1) % parts == 0;
 }
 
+// Whether it has room for 30 direction numbers for each dimension of a Sobol sequence.
+inline bool is_sobol_state(const at::Tensor& tensor, int64_t dimension) {
+  return tensor.dim() == 2 && dimension >= 0 && tensor.size(0) >= dimension && tensor.size(1) >= 30;
+}
+
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
 template <class Tensors>
 bool all_have_dimensions(const Tensors& tensors) {

@@ -1,14 +1,29 @@
 /** A tensor has an owner as soon as its slot exists: failures before it reaches the program do not leak. */
 import { ask } from '../support/child';
 
-/** Collects until two successive counts are equal. */
+/**
+ * Collects until two successive counts are equal. Before each collection it waits for V8's compiler, which holds the context of
+ * the closure that it compiles (test/support/torch.ts).
+ */
 const SETTLE = `
-  require('v8').setFlagsFromString('--expose-gc');
+  const v8 = require('v8');
+  v8.setFlagsFromString('--expose-gc');
   const gc = require('vm').runInNewContext('gc');
+  const endCompiling = () => {
+    v8.setFlagsFromString('--allow-natives-syntax');
+    try {
+      new Function('%FinalizeOptimization()')();
+    } catch {
+      // This V8 does not have the function.
+    } finally {
+      v8.setFlagsFromString('--no-allow-natives-syntax');
+    }
+  };
   const settle = async () => {
     for (let last = -1; last !== torch.memory().tensors; ) {
       last = torch.memory().tensors;
       for (let i = 0; i < 2; i++) {
+        endCompiling();
         gc();
         await new Promise(setImmediate);
       }
