@@ -60,7 +60,9 @@ it('has the exact versions of package.json', () => {
   for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })) {
     // An alias, "npm:typescript@7.0.2", has the version of its package.
     expect(version).toMatch(/^(npm:[@\w/-]+@)?\d+\.\d+\.\d+$/);
-    expect(json('package-lock.json').packages[`node_modules/${name}`].version).toBe(version.replace(/^npm:.*@/, ''));
+    expect(json('package-lock.json').packages[`node_modules/${name}`].version).toBe(
+      String(version).replace(/^npm:.*@/, ''),
+    );
   }
 });
 
