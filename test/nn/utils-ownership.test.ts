@@ -96,3 +96,30 @@ test('forward of a module with parametrizations: in scopes, with gradients, afte
   expect(thrown(() => cell.forward('x')).message).toContain('x.mul');
   expect(torch.memory().tensors).toBe(before);
 });
+
+test('updateBn of a DataLoader is a promise, and releases the batches that the loader made', async () => {
+  const { DataLoader, TensorDataset } = torch.utils.data;
+  const net = new torch.nn.Sequential(new torch.nn.BatchNorm1d(2));
+  const rows = torch.full([8, 2], 5);
+  const samples = [torch.full([2, 2], 3), torch.full([2, 2], 5)];
+  const loaders: [loader: any, mean: number][] = [
+    [new DataLoader(new TensorDataset(rows), { batchSize: 4 }), 5],
+    [new DataLoader([torch.ones([2]), torch.ones([2])], { batchSize: 2 }), 1],
+    // These batches are the program's own tensors.
+    [new DataLoader(samples, { batchSize: null }), 4],
+    [new DataLoader(samples, { collateFn: ([sample]: any[]) => sample }), 4],
+    [new DataLoader({ length: 2, getItem: () => 0, getItems: () => rows } as never), 5],
+  ];
+  for (const [loader, mean] of loaders) {
+    const before = torch.memory().tensors;
+    const done: Promise<void> = torch.optim.swaUtils.updateBn(loader as InstanceType<typeof DataLoader>, net);
+    expect(done).toBeInstanceOf(Promise);
+    await done;
+    expect([torch.memory().tensors - before, [...(net.at(0) as any).runningMean.toTypedArray()]]).toEqual([
+      0,
+      [mean, mean],
+    ]);
+  }
+  expect([rows, ...samples].map((one) => one.disposed)).toEqual([false, false, false]);
+  net.dispose();
+});
