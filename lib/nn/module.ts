@@ -73,6 +73,11 @@ export class Module {
   }
 
   /** @internal */
+  _setMember(name: string, value: unknown): void {
+    (this as Record<string, unknown>)[name] = value;
+  }
+
+  /** @internal */
   _keyOf(name: string): string {
     return this._state.keys.get(name) ?? this._names[name] ?? name;
   }
