@@ -406,7 +406,9 @@ export class Module {
     for (const [, module] of this._tree()) {
       for (const [, parameter] of module._ownParameters()) parameter.dispose();
       for (const [, buffer] of module._ownBuffers()) buffer.dispose();
-      for (const { tensor } of module._state.computed.values()) tensor.dispose();
+      const { computed, retired } = module._state;
+      for (const { tensor } of computed.values()) tensor.dispose();
+      for (const ref of retired) ref.deref()?.dispose();
     }
   }
 

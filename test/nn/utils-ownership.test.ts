@@ -123,3 +123,25 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
   expect([rows, ...samples].map((one) => one.disposed)).toEqual([false, false, false]);
   net.dispose();
 });
+
+const removed: Record<string, (layer: any) => unknown> = {
+  weightNorm: (layer) => utils.removeWeightNorm(utils.weightNorm(layer)),
+  'parametrizations.weightNorm': (layer) =>
+    utils.parametrize.removeParametrizations(utils.parametrizations.weightNorm(layer), 'weight'),
+};
+const present: typeof removed = {
+  weightNorm: (layer) => utils.weightNorm(layer),
+  'parametrizations.weightNorm': (layer) => utils.parametrizations.weightNorm(layer),
+};
+
+test.each(Object.keys(present))('%s: dispose of the module releases the first weight', (name) => {
+  for (const change of [present[name]!, removed[name]!]) {
+    const before = torch.memory().tensors;
+    const layer = new torch.nn.Linear(3, 4);
+    const first = layer.weight;
+    change(layer);
+    expect([first.disposed, torch.scope(() => layer.weight === first)]).toEqual([false, false]); // it may still be in use
+    layer.dispose();
+    expect(torch.memory().tensors - before).toBe(0);
+  }
+});

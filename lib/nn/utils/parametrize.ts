@@ -9,7 +9,7 @@ import { ModuleDict, ModuleList } from '../containers';
 import { prepareClasses } from '../hooks';
 import { Module } from '../module';
 import { held, owned, Parameter, setData } from '../parameter';
-import { propertiesOf, taken } from './computed';
+import { propertiesOf, retire, taken } from './computed';
 
 const at = (fn: string) => `nn.utils.parametrize.${fn}`;
 
@@ -334,6 +334,7 @@ export function removeParametrizations<M extends Module>(
     } else {
       const value = computed(module, tensorName);
       original = value.requiresGrad ? new Parameter(value) : value;
+      for (const one of list._originals()) retire(module, one);
     }
     delete propertiesOf(module)[tensorName];
     lists.delete(module._keyOf(tensorName));
