@@ -101,9 +101,10 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
   const { DataLoader, TensorDataset } = torch.utils.data;
   const net = new torch.nn.Sequential(new torch.nn.BatchNorm1d(2));
   const rows = torch.full([8, 2], 5);
+  const usual = new DataLoader(new TensorDataset(rows), { batchSize: 4 });
   const samples = [torch.full([2, 2], 3), torch.full([2, 2], 5)];
-  const loaders: [loader: any, mean: number][] = [
-    [new DataLoader(new TensorDataset(rows), { batchSize: 4 }), 5],
+  const loaders: [loader: typeof usual, mean: number][] = [
+    [usual, 5],
     [new DataLoader([torch.ones([2]), torch.ones([2])], { batchSize: 2 }), 1],
     // These batches are the program's own tensors.
     [new DataLoader(samples, { batchSize: null }), 4],
@@ -112,7 +113,7 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
   ];
   for (const [loader, mean] of loaders) {
     const before = torch.memory().tensors;
-    const done: Promise<void> = torch.optim.swaUtils.updateBn(loader as InstanceType<typeof DataLoader>, net);
+    const done: Promise<void> = torch.optim.swaUtils.updateBn(loader, net);
     expect(done).toBeInstanceOf(Promise);
     await done;
     expect([torch.memory().tensors - before, [...(net.at(0) as any).runningMean.toTypedArray()]]).toEqual([
