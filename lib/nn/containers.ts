@@ -28,12 +28,6 @@ abstract class Container<T> extends Module {
     return [...super._members(), ...this._elements];
   }
 
-  /** @internal */
-  override _setMember(name: string, value: unknown): void {
-    if (this._elements.has(name)) this._elements.set(name, value as T);
-    else super._setMember(name, value);
-  }
-
   /** The number of elements. */
   get length(): number {
     return this._elements.size;

@@ -73,11 +73,6 @@ export class Module {
   }
 
   /** @internal */
-  _setMember(name: string, value: unknown): void {
-    (this as Record<string, unknown>)[name] = value;
-  }
-
-  /** @internal */
   _keyOf(name: string): string {
     return this._state.keys.get(name) ?? this._names[name] ?? name;
   }
@@ -406,9 +401,7 @@ export class Module {
     for (const [, module] of this._tree()) {
       for (const [, parameter] of module._ownParameters()) parameter.dispose();
       for (const [, buffer] of module._ownBuffers()) buffer.dispose();
-      const { computed, retired } = module._state;
-      for (const { tensor } of computed.values()) tensor.dispose();
-      for (const ref of retired) ref.deref()?.dispose();
+      module._state.dispose();
     }
   }
 

@@ -70,6 +70,11 @@ export class ModuleState {
   /** Null without hooks. */
   calls: CallHooks | null = null;
   hooks: StateHooks | null = null;
+
+  dispose(): void {
+    for (const { tensor } of this.computed.values()) tensor.dispose();
+    for (const ref of this.retired) ref.deref()?.dispose();
+  }
 }
 
 /** The parameters, then the persistent buffers, of one module, by property name. */
@@ -194,6 +199,13 @@ function replacement(target: Tensor, value: Tensor): Tensor {
   return held(plain);
 }
 
+/** Sets an element of a container, or a property. */
+function setMember(module: Module, name: string, tensor: Tensor): void {
+  const { _elements: elements } = module as { _elements?: Map<string, unknown> };
+  if (elements?.has(name)) elements.set(name, tensor);
+  else (module as unknown as Record<string, Tensor>)[name] = tensor;
+}
+
 /** Puts the dict's tensors into the module. A tensor that several properties share stays shared. */
 function assignAll(copies: Plan['copies']): void {
   const replaced = new Map<Tensor, Tensor>();
@@ -204,7 +216,7 @@ function assignAll(copies: Plan['copies']): void {
     }
     const next = replaced.get(target) ?? replacement(target, value);
     replaced.set(target, next);
-    module._setMember(name, next);
+    setMember(module, name, next);
   }
   for (const before of replaced.keys()) before.dispose();
 }
