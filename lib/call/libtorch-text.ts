@@ -60,7 +60,18 @@ const cppType = Object.keys(cppTypes)
   .join('|');
 
 /** Names that are neither ops nor their arguments. */
-const handWritten = ['noGrad', 'enableGrad', 'inferenceMode', 'retainGraph', 'createGraph', 'allowUnused', 'gradFn'];
+const handWritten = [
+  'noGrad',
+  'enableGrad',
+  'inferenceMode',
+  'retainGraph',
+  'createGraph',
+  'allowUnused',
+  'gradFn',
+  'packPaddedSequence',
+  'packSequence',
+  'enforceSorted',
+];
 
 /** The camelCase names of this library, for translating words with underscores. */
 let known: Set<string> | undefined;

@@ -51,6 +51,9 @@ function readerOf(dataset: MapDataset): Reader {
   return { ...inner, place: (index) => inner.place(placeIn(indices, index)) };
 }
 
+/** Whether each batch of the dataset consists of new tensors; `getItems` of the program may give others. */
+export const stacksSamples = (dataset: MapDataset): boolean => readerOf(dataset).by !== 'lists';
+
 export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' &&
   value !== null &&

@@ -4,7 +4,7 @@ import { tensors } from '../lifetimes/walk';
 import type { Generator } from './arguments';
 import { batchesOf as batchesOfOrder, chunked } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
-import type { Form } from './fetch';
+import { type Form, stacksSamples } from './fetch';
 import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
 import { type DataLoaderOptions, type Plan, planOf } from './options';
 import { drawSeed } from './order';
@@ -130,6 +130,13 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  /** @internal Whether no tensor of a batch can be one that the program has already. */
+  get _makesBatches(): boolean {
+    const { numWorkers, batchSize, batchSampler, collateFn, map } = this.#plan;
+    if (numWorkers > 0) return true;
+    return (batchSize !== null || batchSampler !== null) && collateFn === null && (map === null || stacksSamples(map));
   }
 
   #newPool(): Pool {

@@ -256,6 +256,51 @@ export function ownScope<T>(fn: () => T, own = true): T {
   }
 }
 
+/** Runs code in a scope that is current only there. */
+export type Aside = <R>(make: () => R) => R;
+
+/**
+ * Runs user code that needs tensors of the library: `fn` itself runs in the current scope, and what `aside` makes is released
+ * when `fn` returns. What is in the result of `fn` stays; all of it stays for a promise, and for a result that cannot be
+ * searched, since those may need it later.
+ */
+export function withAside<T>(fn: (aside: Aside) => T): T {
+  const inner = new Scope(key, true);
+  const made: unknown[] = [];
+  try {
+    enter(inner._parent);
+    const result = fn((make) => {
+      const before = now.current;
+      enter(inner);
+      try {
+        const value = make();
+        made.push(value);
+        return value;
+      } finally {
+        enter(before);
+      }
+    });
+    if (made.length > 0) moveNeeded(result, made, inner._id);
+    return result;
+  } finally {
+    ending(inner);
+    inner.close();
+    end(inner);
+  }
+}
+
+function moveNeeded(result: unknown, made: readonly unknown[], scope: number): void {
+  if (!isPromise(result)) {
+    try {
+      moveOut('scope', result, scope);
+      return;
+    } catch {
+      // Such as a generator, whose code runs later.
+    }
+  }
+  moveOut('scope', made, scope);
+}
+
 /** Runs user code called by library functions, in the scope that was current when those were called. */
 export function inUsersScope<T>(fn: () => T): T {
   const { current } = now;

@@ -1,7 +1,9 @@
 /** torch.optim.swaUtils.AveragedModel and updateBn: averages of a whole model. Python's torch/optim/swa_utils.py. */
 import { inGradMode } from '../autograd/mode';
+import type { DataLoader } from '../data/loader';
 import { tensor } from '../elements/create';
 import { argumentError } from '../errors/errors';
+import { disposeAll } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { type AverageFunction, getSwaAvgFn, getSwaMultiAvgFn, type MultiAverageFunction } from '../optim/swa-utils';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -131,10 +133,10 @@ type Batch = Tensor | readonly unknown[];
 
 /**
  * Computes the running statistics of batch normalizations anew from the batches of a loader: tensors, or lists that begin with
- * one. For an asynchronous loader it returns a promise.
+ * one. For an asynchronous loader, such as a DataLoader, it returns a promise. Batches that a DataLoader made are released.
  */
-export function updateBn(loader: Iterable<Batch>, model: Module, device?: Device): void;
 export function updateBn(loader: AsyncIterable<Batch>, model: Module, device?: Device): Promise<void>;
+export function updateBn(loader: Iterable<Batch>, model: Module, device?: Device): void;
 export function updateBn(
   loader: Iterable<Batch> | AsyncIterable<Batch>,
   model: Module,
@@ -182,8 +184,15 @@ function begun(model: Module, norms: readonly BatchNorm[]): () => void {
 }
 
 async function callEach(loader: AsyncIterable<Batch>, call: (batch: Batch) => void, undo: () => void): Promise<void> {
+  const isMade = (loader as Partial<DataLoader>)._makesBatches === true;
   try {
-    for await (const batch of loader) call(batch);
+    for await (const batch of loader) {
+      try {
+        call(batch);
+      } finally {
+        if (isMade) disposeAll(batch);
+      }
+    }
   } finally {
     undo();
   }

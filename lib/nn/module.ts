@@ -401,7 +401,7 @@ export class Module {
     for (const [, module] of this._tree()) {
       for (const [, parameter] of module._ownParameters()) parameter.dispose();
       for (const [, buffer] of module._ownBuffers()) buffer.dispose();
-      for (const { tensor } of module._state.computed.values()) tensor.dispose();
+      module._state.dispose();
     }
   }
 

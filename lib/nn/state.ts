@@ -8,7 +8,15 @@ import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { type CallHooks, HookList } from './hooks';
 import type { Module } from './module';
-import { Buffer, materialized, setData, UninitializedBuffer, UninitializedParameter } from './parameter';
+import {
+  Buffer,
+  held,
+  materialized,
+  Parameter,
+  setData,
+  UninitializedBuffer,
+  UninitializedParameter,
+} from './parameter';
 import type { Computed } from './utils/computed';
 
 /** Parameters and buffers by name. */
@@ -55,20 +63,27 @@ export class ModuleState {
   readonly buffers = new Map<string, boolean>();
   /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
   readonly computed = new Map<string, Computed>();
+  /** Tensors that others replaced: `dispose` releases them too. Weak, since the program may have lost them. */
+  readonly retired = new Set<WeakRef<Tensor>>();
   /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
   readonly keys = new Map<string, string>();
   /** Null without hooks. */
   calls: CallHooks | null = null;
   hooks: StateHooks | null = null;
+
+  dispose(): void {
+    for (const { tensor } of this.computed.values()) tensor.dispose();
+    for (const ref of this.retired) ref.deref()?.dispose();
+  }
 }
 
-/** The parameters, then the persistent buffers, of one module, by key. */
-function ownState(module: Module): [key: string, tensor: Tensor][] {
+/** The parameters, then the persistent buffers, of one module, by property name. */
+function ownState(module: Module): [name: string, tensor: Tensor][] {
   const { buffers } = module._state;
   const kept = module
     ._ownBuffers()
     .filter(([name, tensor]) => buffers.get(name) ?? (tensor instanceof Buffer && tensor.persistent));
-  return [...module._ownParameters(), ...kept].map(([name, tensor]) => [module._keyOf(name), tensor]);
+  return [...module._ownParameters(), ...kept];
 }
 
 const refuseCycle = (module: Module) =>
@@ -87,7 +102,9 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
   if (around.includes(module)) throw refuseCycle(module);
   const { hooks } = module._state;
   for (const hook of hooks?.before.all() ?? []) hook(module, prefix);
-  for (const [key, tensor] of ownState(module)) dict[prefix + key] = keepVars ? tensor : (tensor.detach() as Tensor);
+  for (const [name, tensor] of ownState(module)) {
+    dict[prefix + module._keyOf(name)] = keepVars ? tensor : (tensor.detach() as Tensor);
+  }
   let result = dict;
   for (const [name, child] of module._children()) {
     result = addState(child, result, `${prefix}${module._keyOf(name)}.`, keepVars, [...around, module]);
@@ -99,13 +116,20 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
 export const isLazy = (tensor: Tensor) =>
   tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
 
+/** A parameter or buffer, and the property that holds it. */
+interface Place {
+  readonly module: Module;
+  readonly name: string;
+  readonly target: Tensor;
+}
+
 /** What is wrong with a dict, and what to copy. */
 interface Plan {
   readonly missing: string[];
   readonly misfits: string[];
   readonly used: Set<string>;
   readonly assign: boolean;
-  readonly copies: [target: Tensor, value: Tensor][];
+  readonly copies: [place: Place, value: Tensor][];
 }
 
 function plan(module: Module, dict: StateDict, prefix: string, found: Plan, around: Module[]): void {
@@ -113,14 +137,15 @@ function plan(module: Module, dict: StateDict, prefix: string, found: Plan, arou
   for (const hook of module._state.hooks?.beforeLoad.all() ?? []) asUser(() => hook(dict, prefix));
   module._beforeLoad(dict, prefix);
   for (const [name, target] of ownState(module)) {
-    const key = prefix + name;
+    const key = prefix + module._keyOf(name);
     found.used.add(key);
     const value: unknown = dict[key];
     if (value === undefined) found.missing.push(key);
     else if (!isTensor(value)) found.misfits.push(`${key}: expected a Tensor, got ${describe(value)}`);
     else {
-      const reason = misfit(target, value, found.assign);
-      if (reason === null) found.copies.push([target, value]);
+      const replaces = found.assign && target.device === 'meta';
+      const reason = misfit(target, value, found.assign, replaces);
+      if (reason === null) found.copies.push([{ module, name, target }, value]);
       else found.misfits.push(`${key}: ${reason}`);
     }
   }
@@ -139,12 +164,15 @@ function fits(target: Tensor, value: Tensor): boolean {
   return a.length === b.length && a.every((size, i) => size === b[i]);
 }
 
-/** Why a tensor cannot be copied into a parameter or buffer, or with `assign` replace its memory. */
-export function misfit(target: Tensor, value: Tensor, assign: boolean): string | null {
+/**
+ * Why a tensor cannot be copied into a parameter or buffer, or with `assign` replace its memory. `replaces`: a new parameter or
+ * buffer takes its place.
+ */
+export function misfit(target: Tensor, value: Tensor, assign: boolean, replaces = false): string | null {
   if (!fits(target, value)) return `expected shape ${shapeText(target)}, got ${shapeText(value)}`;
   if (!assign) return null;
-  if (target.layout !== value.layout) return `expected layout ${target.layout}, got ${value.layout}`;
-  if ((target.device === 'meta') !== (value.device === 'meta')) {
+  if (!replaces && target.layout !== value.layout) return `expected layout ${target.layout}, got ${value.layout}`;
+  if (!replaces && (target.device === 'meta') !== (value.device === 'meta')) {
     return `expected device ${target.device}, got ${value.device}`;
   }
   if (target.requiresGrad && !value.isFloatingPoint() && !value.isComplex()) {
@@ -158,6 +186,39 @@ export function assigned(target: Tensor, value: Tensor): void {
   const plain = value.detach() as Tensor;
   if (isLazy(target)) materialized(target, plain);
   else setData(target, target.ndim === 0 && value.ndim === 1 ? (plain.at(0) as Tensor) : plain);
+}
+
+/**
+ * The parameter or buffer for one on 'meta', whose handle cannot get memory of another device (libtorch's set_data). As in
+ * Python it is a new object.
+ */
+function replacement(target: Tensor, value: Tensor): Tensor {
+  const plain = target.ndim === 0 && value.ndim === 1 && !isLazy(target) ? (value.at(0) as Tensor) : value;
+  if (target instanceof Parameter) return new Parameter(plain, { requiresGrad: target.requiresGrad });
+  if (target instanceof Buffer) return new Buffer(plain, { persistent: target.persistent });
+  return held(plain);
+}
+
+/** Sets an element of a container, or a property. */
+function setMember(module: Module, name: string, tensor: Tensor): void {
+  const { _elements: elements } = module as { _elements?: Map<string, unknown> };
+  if (elements?.has(name)) elements.set(name, tensor);
+  else (module as unknown as Record<string, Tensor>)[name] = tensor;
+}
+
+/** Puts the dict's tensors into the module. A tensor that several properties share stays shared. */
+function assignAll(copies: Plan['copies']): void {
+  const replaced = new Map<Tensor, Tensor>();
+  for (const [{ module, name, target }, value] of copies) {
+    if (target.device !== 'meta' || value.device === 'meta') {
+      assigned(target, value);
+      continue;
+    }
+    const next = replaced.get(target) ?? replacement(target, value);
+    replaced.set(target, next);
+    setMember(module, name, next);
+  }
+  for (const before of replaced.keys()) before.dispose();
 }
 
 function copy(target: Tensor, value: Tensor): void {
@@ -199,7 +260,8 @@ export function loadState(module: Module, dict: unknown, options: LoadStateDictO
     }
     refuseMisfits('loadStateDict', module, keys, found.misfits, strict);
     inGradMode(false, () => {
-      for (const [target, value] of found.copies) (assign ? assigned : copy)(target, value);
+      if (assign) assignAll(found.copies);
+      else for (const [{ target }, value] of found.copies) copy(target, value);
     });
     return keys;
   }, false);

@@ -55,7 +55,8 @@ const saved = {
 
 /** What happened to an optimizer's gradients since the last update. */
 interface Stage {
-  overflowed: boolean;
+  /** Null if no parameter had a gradient. */
+  overflowed: boolean | null;
   isStepped: boolean;
 }
 
@@ -149,21 +150,20 @@ export class GradScaler {
     this.#stages.set(optimizer, { overflowed: this.#unscale(fn, optimizer), isStepped: false });
   }
 
-  /** Returns whether a gradient is not finite. */
-  #unscale(fn: string, optimizer: Optimizer<any>): boolean {
+  /** Returns whether a gradient is not finite; null without gradients. */
+  #unscale(fn: string, optimizer: Optimizer<any>): boolean | null {
     // The reciprocal in float64, rounded once: Python's.
     const inverse = Math.fround(1 / this.#values.scale);
     return inGradMode(false, () =>
       ownScope(() => {
         const grads = optimizer.paramGroups.flatMap(({ params }) => params.flatMap(({ grad }) => grad ?? []));
-        if (grads.length === 0) throw failure(fn, 'no parameter of the optimizer has a gradient');
         if (grads.some(({ dtype }) => dtype === 'float16')) {
           throw failure(fn, 'expected gradients in float32, got float16: keep the parameters in float32');
         }
         const values = grads.map((grad) => (grad.isSparse ? grad._values() : grad) as Tensor);
         const finite = values.map((value) => value.isfinite().all() as Tensor);
         for (const value of values) value.mul_(this.#tensorOf(inverse, value));
-        return finite.some((flag) => !flag.item());
+        return grads.length === 0 ? null : finite.some((flag) => !flag.item());
       }),
     );
   }
@@ -176,8 +176,13 @@ export class GradScaler {
     if (args.length > 0) throw failure(fn, 'a closure is not supported if the scaler is enabled');
     this.#demandUse(fn);
     if (this.#stages.get(optimizer)?.isStepped) throw failure(fn, 'it was already called since the last update()');
-    if (!this.#stages.has(optimizer)) this.unscale_(optimizer);
+    const isUnscaled = this.#stages.has(optimizer);
+    if (!isUnscaled) this.unscale_(optimizer);
     const stage = this.#stages.get(optimizer)!;
+    if (stage.overflowed === null) {
+      if (!isUnscaled) this.#stages.delete(optimizer); // a step that throws changes nothing
+      throw failure(fn, 'no parameter of the optimizer has a gradient');
+    }
     const result = stage.overflowed ? undefined : optimizer.step();
     stage.isStepped = true;
     return result;
@@ -196,8 +201,9 @@ export class GradScaler {
       if (typeof value !== 'number') throw argumentError(fn, 'newScale', 'a number or a Tensor of one element', given);
       values.scale = Math.fround(value);
     } else {
-      if (this.#stages.size === 0) throw failure(fn, 'expected step() or unscale_() before');
-      if ([...this.#stages.values()].some(({ overflowed }) => overflowed)) {
+      const checks = [...this.#stages.values()].map(({ overflowed }) => overflowed).filter((one) => one !== null);
+      if (checks.length === 0) throw failure(fn, 'expected step() or unscale_() of gradients before');
+      if (checks.includes(true)) {
         values.scale = Math.fround(values.scale * values.backoffFactor);
         values.tracker = 0;
       } else if (++values.tracker === values.growthInterval) {

@@ -187,3 +187,44 @@ test('loadStateDict with assign uses the memory of the dict, as a state dict of 
     argument: 'assign',
   });
 });
+
+test('loadStateDict with assign takes a module off the meta device', () => {
+  const { nn } = untyped;
+  class Net extends nn.Module {
+    constructor(device: string) {
+      super();
+      const first = new nn.Linear(2, 2, { device });
+      const tied = new nn.Linear(2, 2, { device });
+      tied.weight = first.weight;
+      const scale = new nn.Parameter(torch.ones([2], { device } as never), { requiresGrad: false });
+      const lazy = new nn.LazyLinear(3, { device });
+      const hidden = new nn.Buffer(torch.ones([1], { device } as never));
+      Object.assign(this, { first, tied, norm: new nn.BatchNorm1d(2, { device }), lazy, hidden });
+      Object.assign(this, { list: new nn.ParameterList([scale]), kept: scale });
+    }
+  }
+  const from: any = new Net('cpu').double();
+  from.lazy.forward(torch.ones([1, 2], { dtype: 'float64' }));
+  from.list.at(0).requiresGrad = true;
+  const to: any = new Net('meta');
+  expect(thrown(() => to.loadStateDict({}, { assign: true })).code).toBe('ERR_TORCH_ARGUMENT');
+  torch.scope(() => {
+    expect(to.loadStateDict(from.stateDict(), { assign: true })).toEqual({ missingKeys: [], unexpectedKeys: [] });
+  });
+  const all = [...to.parameters(), ...to.buffers()];
+  expect(all.map(({ device, dtype, requiresGrad }) => `${device} ${dtype} ${requiresGrad}`)).toEqual(
+    [...from.parameters(), ...from.buffers()].map((one) => `cpu ${one.dtype} ${one.requiresGrad && one !== from.kept}`),
+  );
+  expect([to.tied.weight === to.first.weight, to.kept === to.list.at(0), to.hidden instanceof nn.Buffer]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  torch.noGrad(() => from.first.weight.fill_(7));
+  expect([to.first.weight.sum().item(), to.norm.runningMean.toArray()]).toEqual([28, [0, 0]]);
+  expect(to.lazy.forward(torch.ones([1, 2], { dtype: 'float64' })).shape).toEqual([1, 3]);
+  const { tensors } = torch.memory();
+  to.dispose();
+  expect(tensors - torch.memory().tensors).toBe(all.length);
+  from.dispose();
+});

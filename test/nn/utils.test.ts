@@ -83,6 +83,7 @@ test('wrong sequences are refused', () => {
       () => rnn.packPaddedSequence(ones, 'three'),
       () => rnn.padPackedSequence(ones),
       () => rnn.padPackedSequence(packed, { totalLength: 2 }),
+      () => rnn.padPackedSequence(new rnn.PackedSequence(ones, torch.tensor([], { dtype: 'int64' }))),
       () => rnn.padSequence([]),
       () => rnn.packSequence([ones, 3]),
       () => rnn.unpadSequence(ones, [1], false, 2),
@@ -90,10 +91,11 @@ test('wrong sequences are refused', () => {
       () => new torch.nn.GRU(3, 3).forward(rnn.packSequence([torch.ones([2, 2])])),
     ].map((fn) => thrown(fn).message.split('\n')[0]);
     expect(errors).toEqual([
-      expect.stringContaining('sorted'),
+      expect.stringContaining('pass `{ enforceSorted: false }` to packPaddedSequence and/or packSequence'),
       "nn.utils.rnn.packPaddedSequence: argument 'lengths': expected a Tensor or a list of integers, got 'three'",
       expect.stringContaining("argument 'sequence': expected a PackedSequence, got "),
       "nn.utils.rnn.padPackedSequence: argument 'totalLength': expected at least the length of the longest sequence, 3, got 2",
+      expect.stringContaining("argument 'batchSizes': expected one or more sizes in one dimension, got "),
       "nn.utils.rnn.padSequence: argument 'sequences': expected a Tensor or a list of Tensors, got an empty array",
       expect.stringContaining("argument 'sequences': expected a Tensor or a list of Tensors, got "),
       'nn.utils.rnn.unpadSequence: takes at most 3 arguments, got 4',
@@ -209,6 +211,23 @@ test('wrong names, amounts and parametrizations are refused, and change nothing'
     expect(Object.keys(linear.stateDict())).toEqual(['weight', 'bias']);
     linear.dispose();
   });
+});
+
+test('options of clipGradNorm_ are checked', () => {
+  const weight = torch.ones([2], { requiresGrad: true });
+  const messages = [{ norm_type: 1 }, { normtype: 1 }, null, { errorIfNonfinite: 1 }].map((options) => {
+    const { code, message } = thrown(() => utils.clipGradNorm_(weight, 1, options));
+    return `${code} ${message}`;
+  });
+  const unknown = "argument 'options': expected options among normType, errorIfNonfinite, got ";
+  expect(messages).toEqual(
+    [
+      `${unknown}'norm_type'; did you mean 'normType'?`,
+      `${unknown}'normtype'; did you mean 'normType'?`,
+      "argument 'options': expected an object, got null",
+      "argument 'errorIfNonfinite': expected a boolean, got 1",
+    ].map((text) => `ERR_TORCH_ARGUMENT nn.utils.clipGradNorm_: ${text}`),
+  );
 });
 
 test('averages: of several parameters at once, of an asynchronous loader, with wrong arguments', async () => {

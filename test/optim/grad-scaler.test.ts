@@ -119,6 +119,20 @@ test('mistakes are refused with a code', () => {
   expect(wrong.map(([, fn]) => codeOf(fn))).toEqual(wrong.map(([code]) => code));
 });
 
+test('unscale_ needs no gradients, step and update do', () => {
+  const { weight, optimizer } = start();
+  const scaler = cpu();
+  scaler.scale(weight.sum()).sum().backward();
+  optimizer.zeroGrad();
+  expect(codeOf(() => scaler.step(optimizer))).toBe('ERR_TORCH_RUNTIME');
+  scaler.unscale_(optimizer);
+  for (const fn of [() => scaler.step(optimizer), () => scaler.update(), () => scaler.unscale_(optimizer)])
+    expect(codeOf(fn)).toBe('ERR_TORCH_RUNTIME');
+  const other = start();
+  iterate(scaler, other, 1);
+  expect([scaler.getScale(), other.weight.toArray()]).toEqual([8, [0.5, 1.5]]);
+});
+
 test('an iteration leaves no tensor behind', () => {
   const [run, scaler] = [start(), cpu()];
   const round = () => torch.scope(() => iterate(scaler, run, 1));

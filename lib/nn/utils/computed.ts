@@ -40,10 +40,18 @@ export function addBuffer(module: Module, name: string, suffix: string, tensor: 
   module.registerBuffer(noteKey(module, name, suffix), tensor);
 }
 
+/** Notes a tensor that the module no longer uses. The program may still, until `module.dispose()`. */
+export function retire(module: Module, tensor: Tensor): void {
+  const { retired } = module._state;
+  for (const ref of retired) if (ref.deref() === undefined) retired.delete(ref);
+  retired.add(new WeakRef(tensor));
+}
+
 /** Removes a property, and gives its value. */
 export function taken(module: Module, name: string): Tensor | null {
   const properties = propertiesOf(module);
   const value = properties[name] ?? null;
+  if (value !== null) retire(module, value);
   delete properties[name];
   module._state.buffers.delete(name);
   module._state.keys.delete(name);

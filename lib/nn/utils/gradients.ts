@@ -1,4 +1,6 @@
 /** Clipping of gradients, and parameters as one vector. */
+import { ownOptions } from '../../addon/options';
+import { flagOf } from '../../autograd/grad';
 import { inGradMode } from '../../autograd/mode';
 import { argumentError, codedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
@@ -37,7 +39,9 @@ export interface ClipOptions {
 /** Scales gradients in place, so that their norm is at most `maxNorm`. Gives the norm before. */
 export function clipGradNorm_(parameters: Tensors, maxNorm: number, options: ClipOptions | number = {}): Tensor {
   const fn = 'clipGradNorm_';
-  const { normType = 2, errorIfNonfinite = false } = typeof options === 'number' ? { normType: options } : options;
+  const given = typeof options === 'number' ? { normType: options } : options;
+  const { normType = 2, ...others } = ownOptions(`nn.utils.${fn}`, given, ['normType', 'errorIfNonfinite']);
+  const errorIfNonfinite = flagOf(`nn.utils.${fn}`, 'errorIfNonfinite', others.errorIfNonfinite, false);
   const list = listOf(fn, parameters);
   demandNumber(fn, 'maxNorm', maxNorm);
   demandNumber(fn, 'normType', normType);

@@ -48,6 +48,10 @@ export class PackedSequence {
     if (!isTensor(batchSizes) || batchSizes.device !== 'cpu') {
       throw argumentError(at, 'batchSizes', 'a Tensor on the CPU', batchSizes);
     }
+    // libtorch reads the first size without a check.
+    if (batchSizes.ndim !== 1 || batchSizes.numel === 0) {
+      throw argumentError(at, 'batchSizes', 'one or more sizes in one dimension', batchSizes);
+    }
     for (const [name, value] of Object.entries({ sortedIndices, unsortedIndices })) {
       if (value !== null && !isTensor(value)) throw argumentError(at, name, 'a Tensor or null', value);
     }

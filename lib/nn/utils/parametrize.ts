@@ -3,13 +3,13 @@ import { ownOptions } from '../../addon/options';
 import { inGradMode } from '../../autograd/mode';
 import { argumentError } from '../../errors/errors';
 import { restoring } from '../../errors/turn';
-import { ownScope } from '../../lifetimes/scope';
+import { type Aside, ownScope, withAside } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { ModuleDict, ModuleList } from '../containers';
 import { prepareClasses } from '../hooks';
 import { Module } from '../module';
 import { held, owned, Parameter, setData } from '../parameter';
-import { propertiesOf, taken } from './computed';
+import { propertiesOf, retire, taken } from './computed';
 
 const at = (fn: string) => `nn.utils.parametrize.${fn}`;
 
@@ -174,9 +174,12 @@ const listsOf = (module: Module): ModuleDict | null => {
 const listOf = (module: Module, name: string) =>
   listsOf(module)?.get(module._keyOf(name)) as ParametrizationList | undefined;
 
+/** The innermost call of `forward` of a module with parametrizations. */
+let calling: { readonly module: Module; readonly aside: Aside } | null = null;
+
 function computed(module: Module, name: string): Tensor {
   const list = listOf(module, name)!;
-  if (cacheDepth === 0) return list.forward();
+  if (cacheDepth === 0) return calling?.module === module ? calling.aside(() => list.forward()) : list.forward();
   let tensor = cache.get(list);
   if (tensor === undefined) {
     tensor = owned(list.forward()) as Tensor;
@@ -192,9 +195,18 @@ function parametrizedClass(like: { prototype: Module; name: string }): { prototy
   const known = classes.get(like.prototype);
   if (known !== undefined) return known;
   const cls = class extends (like as unknown as new () => Module) {
-    /** Computed tensors are released when it returns. */
+    /** Tensors computed from its parametrizations are released when it returns; all others are those of the program. */
     override forward(...inputs: unknown[]): unknown {
-      return ownScope(() => super.forward(...inputs), false);
+      return withAside((aside) => {
+        const outer = calling;
+        const undo = () => {
+          calling = outer;
+        };
+        return restoring(undo, () => {
+          calling = { module: this, aside };
+          return super.forward(...inputs);
+        });
+      });
     }
   };
   Object.defineProperty(cls, 'name', { value: `Parametrized${like.name}` });
@@ -322,6 +334,7 @@ export function removeParametrizations<M extends Module>(
     } else {
       const value = computed(module, tensorName);
       original = value.requiresGrad ? new Parameter(value) : value;
+      for (const one of list._originals()) retire(module, one);
     }
     delete propertiesOf(module)[tensorName];
     lists.delete(module._keyOf(tensorName));
