@@ -130,6 +130,77 @@ test('a pass that is saved goes on with another number of workers', async () => 
   torch.disposeAll(dataset);
 });
 
+test('with workers the state has the generators as without', async () => {
+  const dataset = new TensorDataset(torch.arange(8));
+  const states = [];
+  for (const numWorkers of [0, 2]) {
+    const [generator, own] = [1, 2].map((seed) => new torch.Generator().manualSeed(seed));
+    const of = async (sampler: any) => {
+      const loader = load(dataset, { batchSize: 8, sampler, generator, numWorkers });
+      await read(loader, 1, 2);
+      return loader.stateDict();
+    };
+    // Several permutations are drawn ahead.
+    states.push([
+      await of(new RandomSampler(dataset, { numSamples: 64, generator: own })),
+      (await of(new RandomSampler(dataset, { numSamples: 64 }))).generators,
+    ]);
+  }
+  expect(states[1]).toEqual(states[0]);
+  torch.disposeAll(dataset);
+});
+
+describe('several passes at once', () => {
+  const dataset = new TensorDataset(torch.arange(10));
+  const valuesOf = async (loader: Loader) => (await read(loader)).flatMap(([[, values]]) => values);
+  const all = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => BigInt(i));
+
+  test('nested loops, with workers for indices and one reader', async () => {
+    const loader = load(dataset, { batchSize: 2, numWorkers: 2 });
+    const stream = load(new Numbers(6), { batchSize: 2, numWorkers: 1 });
+    await balancedAsync(async () => {
+      const seen: any[] = [];
+      for await (const [batch] of loader) {
+        seen.push(...batch.toArray());
+        torch.disposeAll(batch);
+        expect((await valuesOf(loader)).map(BigInt)).toEqual(all);
+      }
+      expect(seen.map(BigInt)).toEqual(all);
+    });
+    let outer = 0;
+    for await (const _ of stream) {
+      outer++;
+      expect((await read(stream)).length).toBe(3);
+    }
+    expect(outer).toBe(3);
+  });
+
+  test('an iterator that is left, and one that is ended in a later pass', async () => {
+    const loader = load(dataset, { batchSize: 2, numWorkers: 2 });
+    const left = loader[Symbol.asyncIterator]();
+    torch.disposeAll((await left.next()).value);
+    expect((await valuesOf(loader)).map(BigInt)).toEqual(all);
+    let n = 0;
+    for await (const batch of loader) {
+      torch.disposeAll(batch);
+      if (++n === 2) await left.return();
+    }
+    expect(n).toBe(5);
+    expect((await valuesOf(loader)).map(BigInt)).toEqual(all);
+  });
+});
+
+test('a dataset that is read in order is closed when a loop ends early; its error rejects', async () => {
+  const cells = new SharedArrayBuffer(8);
+  const of = (...args: unknown[]) => load(new Set(), { numWorkers: 1, worker: worker('closing', cells, ...args) });
+  await read(of(), 2, 1);
+  expect([...new Int32Array(cells)]).toEqual([2, 2]);
+  await expect(read(of('not closed'), 1, 1)).rejects.toMatchObject({
+    code: 'ERR_TORCH_DATA',
+    cause: expect.objectContaining({ message: 'not closed' }),
+  });
+});
+
 describe('failures', () => {
   const fault = (kind: string, at: number, options = {}) => {
     const cells = new SharedArrayBuffer(12);
@@ -168,26 +239,111 @@ describe('failures', () => {
     });
   });
 
-  test('a worker that is terminated is replaced, and its batch done again', async () => {
+  test('a sampler or collateFn that fails rejects in order, as without workers', async () => {
+    const dataset = new TensorDataset(torch.arange(10));
+    const broken = {
+      *[Symbol.iterator]() {
+        yield* [0, 1, 2, 3];
+        throw new RangeError('of the sampler');
+      },
+    };
+    let made = 0;
+    const collateFn = () => {
+      if (++made === 3) throw new RangeError('of collateFn');
+      return torch.ones([2]);
+    };
+    for (const [options, seen, message] of [
+      [{ batchSize: 2, sampler: broken }, [2, 2], 'of the sampler'],
+      [{ batchSampler: [[0], [], [1]] }, [1], 'a sampler of integers'],
+      [{ batchSize: 1, sampler: [0, 1, 2.5] }, [1, 1], 'a sampler of integers'],
+      [{ batchSize: 2, collateFn }, [2, 2], 'of collateFn'],
+    ] as [object, number[], string][]) {
+      for (const numWorkers of [0, 1]) {
+        made = 0;
+        const loader = load(dataset, { ...options, numWorkers });
+        await balancedAsync(async () => {
+          const sizes: number[] = [];
+          const loop = async () => {
+            for await (const batch of loader) {
+              sizes.push((Array.isArray(batch) ? batch[0] : batch).numel);
+              torch.disposeAll(batch);
+            }
+          };
+          await expect(loop()).rejects.toThrow(message);
+          expect([sizes, loader.stateDict().position]).toEqual([seen, seen.length]);
+        });
+      }
+    }
+    torch.disposeAll(dataset);
+  });
+
+  test('the index of a row that a TensorDataset lacks; a property that cannot be posted', async () => {
+    const rows = new TensorDataset(torch.arange(5));
+    const { error } = await failed(load(rows, { batchSize: 2, sampler: [3, 2, 1, 9], numWorkers: 1 }));
+    expect([error.code, error.index]).toEqual(['ERR_TORCH_DATA', 9]);
+    const dataset = Object.assign(new Noisy(4, torch.ones([3])), { transform: () => 1 });
+    const begin = (of: any) => load(of, { numWorkers: 1 })[Symbol.asyncIterator]();
+    await balancedAsync(async () => {
+      expect(() => begin(dataset)).toThrow(/'dataset\.transform': .* or the option `worker`/);
+      expect(codeOf(() => begin(new ConcatDataset([rows, { length: 1, getItem: () => 1 }])))).toBe(
+        'ERR_TORCH_ARGUMENT',
+      );
+    });
+    torch.disposeAll([rows, dataset.weights]);
+  });
+
+  /** Runs with the list of the Workers that are made. `make` is called before each. */
+  async function noting(run: (made: threads.Worker[]) => Promise<void>, make = (_count: number) => {}): Promise<void> {
     const made: threads.Worker[] = [];
     const { Worker } = threads;
     const mutable = require('node:worker_threads');
     mutable.Worker = class extends Worker {
       constructor(...args: ConstructorParameters<typeof Worker>) {
+        make(made.length);
         super(...args);
         made.push(this);
       }
     };
     try {
+      await run(made);
+    } finally {
+      mutable.Worker = Worker;
+    }
+  }
+
+  test('a message that cannot be read, and a worker that cannot be replaced, reject', async () => {
+    const hung = async () => {
+      const { loader, cells } = fault('hang', 0, { numWorkers: 1 });
+      const result = failed(loader);
+      while (Atomics.load(cells, 0) === 0) await new Promise(setImmediate);
+      return { result, cells };
+    };
+    await noting(
+      async (made) => {
+        const first = await hung();
+        made[0]!.emit('messageerror', new Error('not read'));
+        Atomics.store(first.cells, 2, 1); // also if it does not wait yet
+        Atomics.notify(first.cells, 2);
+        expect((await first.result).error).toMatchObject({ code: 'ERR_TORCH_DATA' });
+        const second = await hung();
+        await made[1]!.terminate();
+        expect((await second.result).error).toMatchObject({ message: 'no more threads' });
+      },
+      (count) => {
+        if (count === 2) throw new Error('no more threads');
+      },
+    );
+  });
+
+  test('a worker that is terminated is replaced, and its batch done again', async () => {
+    await noting(async (made) => {
       const { loader, cells } = fault('hang', 4, { numWorkers: 1 });
       const result = failed(loader);
       while (Atomics.load(cells, 0) === 0) await new Promise(setImmediate);
       await made[0]!.terminate();
       expect(await result).toEqual({ seen: [2, 2, 2, 2, 2], error: null });
       expect(made.length).toBe(2);
-    } finally {
-      mutable.Worker = Worker;
-    }
+    });
   });
 
   test('an aborted pass does not wait for a sample', async () => {
@@ -248,4 +404,30 @@ test('reading ahead is bounded in batches and in bytes', async () => {
     }
     expect([n, Atomics.load(read, 1)]).toEqual([20, 200]);
   }
+});
+
+test('values without memory, and views of one storage, are read ahead; typed arrays count', async () => {
+  const of = (kind: string, options: object) => {
+    const cells = new SharedArrayBuffer(8);
+    const given = { numWorkers: 2, worker: worker('counted', kind, cells), ...options };
+    return { loader: load({ length: 200, getItem: () => 0 }, given), count: () => new Int32Array(cells)[1]! };
+  };
+  const collateFn = (samples: any[]) => {
+    torch.disposeAll(samples);
+    return samples.length;
+  };
+  for (const [kind, options, samples] of [
+    ['text', { batchSize: 1 }, 5],
+    ['views', { batchSize: 10, prefetchBytes: 1000, collateFn }, 50],
+  ] as const) {
+    const { loader, count } = of(kind, options);
+    const pass = loader[Symbol.asyncIterator]();
+    await pass.next();
+    while (count() < samples) await new Promise(setImmediate);
+    await pass.return();
+  }
+  const { loader, count } = of('arrays', { batchSize: 1, prefetchBytes: 80, collateFn });
+  let n = 0;
+  for await (const _ of loader) expect(count()).toBeLessThanOrEqual(++n + 2);
+  expect(n).toBe(200);
 });
