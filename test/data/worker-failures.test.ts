@@ -87,6 +87,10 @@ describe('failures', () => {
     const rows = new TensorDataset(torch.arange(5));
     const { error } = await failed(load(rows, { batchSize: 2, sampler: [3, 2, 1, 9], numWorkers: 1 }));
     expect([error.code, error.index]).toEqual(['ERR_TORCH_DATA', 9]);
+    const cells = new SharedArrayBuffer(8);
+    const functions = { numWorkers: 1, worker: worker('counted', 'functions', cells), collateFn: () => 1 };
+    const unposted = await balancedAsync(() => failed(load({ length: 1, getItem: () => 0 }, functions)));
+    expect([unposted.error.index, unposted.error.message]).toEqual([0, expect.stringMatching(/could not be cloned/)]);
     const dataset = Object.assign(new Noisy(4, torch.ones([3])), { transform: () => 1 });
     const begin = (of: any) => load(of, { numWorkers: 1 })[Symbol.asyncIterator]();
     await balancedAsync(async () => {

@@ -1,4 +1,5 @@
 /** What a worker does: it makes the dataset, and answers each request for a batch. */
+import { types } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { disposeAll } from '../../lifetimes/movable';
 import { scope } from '../../lifetimes/scope';
@@ -19,14 +20,19 @@ const post = (message: FromWorker): void => port.postMessage(message);
 /** Posts an error: a clone keeps its message and stack. */
 function postError(error: unknown, message: (error: unknown) => FromWorker): void {
   try {
-    post(message(error));
+    post(message(error instanceof Error && !types.isNativeError(error) ? copyOf(error) : error));
   } catch {
     // It has properties that cannot be cloned.
-    const { message: text, stack, name } = Object(error) as Error;
-    const copy = Object.assign(new Error(text ?? String(error)), { name: name ?? 'Error' });
-    copy.stack = stack ?? String(error);
-    post(message(copy));
+    post(message(copyOf(error)));
   }
+}
+
+/** Also of a DOMException, whose clone has no message. */
+function copyOf(error: unknown): Error {
+  const { message, stack, name } = Object(error) as Error;
+  const copy = Object.assign(new Error(message ?? String(error)), { name: name ?? 'Error' });
+  copy.stack = stack ?? String(error);
+  return copy;
 }
 
 /** Posts a batch. Its tokens are released if it has values that cannot be cloned. */

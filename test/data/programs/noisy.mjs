@@ -91,12 +91,13 @@ export function closing(cells, text) {
 /** Samples without memory of their own, of 40 bytes, or views of one tensor. The second cell counts them. */
 export function counted(kind, cells) {
   const read = new Int32Array(cells);
-  const slab = torch.keep(torch.arange(20));
+  const slab = kind === 'views' ? torch.keep(torch.arange(20)) : null;
   return {
     length: 200,
     getItem() {
       Atomics.add(read, 1, 1);
       if (kind === 'text') return 'text';
+      if (kind === 'functions') return [torch.ones([1]), () => 1];
       return kind === 'arrays' ? new Uint8Array(40) : slab.narrow(0, 0, 1);
     },
   };
