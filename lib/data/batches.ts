@@ -170,5 +170,6 @@ class Lists implements Batches {
 
 /** The state of a generator that, after the batch of `mark`, draws what follows; `generator` may be ahead of it. */
 export function stateAt(mark: Mark | null, generator: Generator): Uint8Array {
-  return mark?.draw.next?.before ?? stateOf(generator);
+  const next = mark?.draw.next ?? null;
+  return next !== null && next.from === generator && next.before !== null ? next.before : stateOf(generator);
 }

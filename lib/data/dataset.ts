@@ -1,7 +1,7 @@
 /** torch.utils.data's datasets. */
 import { ops } from '../autograd/tuples';
 import { warn } from '../call/warnings';
-import { argumentError } from '../errors/errors';
+import { argumentError, codedError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { byName, type Generator, generatorOf, lengthOf } from './arguments';
@@ -202,7 +202,11 @@ export class ArrayDataset<T> extends Dataset<T> {
     return this.samples.length;
   }
   getItem(index: number): T {
-    return this.samples[index]!;
+    const { length } = this.samples;
+    const place = index < 0 ? length + index : index;
+    if (place >= 0 && place < length) return this.samples[place]!;
+    const expected = `expected an index from ${-length} to ${length - 1}, got ${index}`;
+    throw codedError(RangeError, 'ERR_TORCH_INDEX', `utils.data.DataLoader: ${expected}`);
   }
 }
 

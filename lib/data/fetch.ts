@@ -90,9 +90,19 @@ export class Fetcher {
     const { batched, collate } = this.#form;
     if (by === 'rows' && batched && collate === null) {
       const rows = dataset as TensorDataset;
+      if (this.#note !== NOBODY) this.#noteRow(indices.list(), rows.length);
       return this.#reader.place === SAME ? rows._rows(indices) : rows.getItems(this.#places(indices.list()));
     }
     return scope(() => this.#read(indices.list(), pass));
+  }
+
+  /** Rows are read at once: notes the first index that is out of range, or the first. */
+  #noteRow(list: readonly number[], length: number): void {
+    const wrong = list.find((index) => {
+      const place = this.#reader.place === SAME ? index : 0;
+      return place >= length || place < -length;
+    });
+    this.#note(wrong ?? list[0]!);
   }
 
   #places(list: readonly number[]): number[] {
@@ -172,6 +182,11 @@ function finish(samples: unknown, collate: Form['collate'], usual: (samples: any
 
 export function refuseAsync(value: unknown): void {
   if (!isPromise(value)) return;
+  // Nobody is left to be told of its error.
+  value.then(
+    () => {},
+    () => {},
+  );
   const expected = 'a synchronous dataset in a synchronous loop; write for await (… of loader)';
   throw refusal(FN, 'dataset', expected, 'one that returns promises');
 }

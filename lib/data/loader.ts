@@ -19,12 +19,19 @@ import {
   stateOfPass,
 } from './progress';
 import { batchesOf } from './samplers';
-import { Pool, WorkerSource } from './workers/pass';
+import { WorkerSource } from './workers/pass';
+import { Pool } from './workers/pool';
 
 const FN = 'utils.data.DataLoader';
 
 /** Ends the workers of loaders that were collected. */
 const collected = new FinalizationRegistry<Pool>((pool) => void pool.end());
+
+/** Ends passes with workers whose iterators were collected. */
+const abandoned = new FinalizationRegistry<Source>((source) => {
+  // Nobody is left to be told of an error.
+  Promise.resolve(source.end()).catch(() => {});
+});
 
 /** Batches of a dataset: `for await (const batch of loader)`; each loop is one pass. */
 export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
@@ -77,7 +84,10 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
 
   [Symbol.asyncIterator](): AsyncIterableIterator<B> {
     const progress = this.#begin();
-    return new AsyncPass(this.#source(progress, false), progress, this.#plan.signal as AbortSignal | null);
+    const source = this.#source(progress, false);
+    const pass = new AsyncPass(source, progress, this.#plan.signal as AbortSignal | null);
+    if (this.#plan.numWorkers > 0) abandoned.register(pass, source);
+    return pass;
   }
 
   /** For synchronous datasets without workers. */

@@ -234,6 +234,12 @@ export class AsyncPass implements AsyncIterableIterator<any> {
 /** The same, rejected when the signal is aborted; what comes later is released. */
 function abortable(value: PromiseLike<unknown>, signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
+    // The dataset may have aborted it. Its event does not come again.
+    if (signal.aborted) {
+      value.then(disposeAll, NOTHING);
+      reject(signal.reason);
+      return;
+    }
     let over = false;
     const stop = onAbort(signal as never, () => {
       over = true;

@@ -92,6 +92,11 @@ function wholeOf(name: string, value: unknown, usual: number, least: number): nu
   return value as number;
 }
 
+function workersOf(value: unknown): number {
+  if (value === Number.POSITIVE_INFINITY) throw argumentError(FN, 'numWorkers', 'an integer of 0 or more', value);
+  return wholeOf('numWorkers', value, 0, 0);
+}
+
 function signalOf(value: unknown): Signal | null {
   if (value === undefined || value === null) return null;
   if (typeof (value as AbortSignal).addEventListener === 'function') return value as Signal;
@@ -158,7 +163,7 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
     batchSampler,
     sampler: map === null || batchSampler !== null ? null : (sampler ?? samplerOf(map, shuffle, generator)),
     collateFn: collateFn ?? null,
-    numWorkers: wholeOf('numWorkers', given.numWorkers, 0, 0),
+    numWorkers: workersOf(given.numWorkers),
     prefetchBytes: wholeOf('prefetchBytes', given.prefetchBytes, DEFAULT_BYTES, 1),
     prefetchFactor: wholeOf('prefetchFactor', given.prefetchFactor, 2, 1),
     generator,

@@ -31,6 +31,8 @@ export interface Draw {
   readonly number: number;
   /** The state of the generator before the drawing; null for a chunk without random numbers. */
   readonly before: Uint8Array | null;
+  /** The program's generator that it was drawn from; null for others. */
+  readonly from: Generator | null;
   next: Draw | null;
 }
 
@@ -71,7 +73,9 @@ export class Listed implements Indices {
     return this.indices;
   }
   rows(tensors: readonly Tensor[]): Tensor[] {
-    return selected(tensors, tensor(this.indices, { dtype: 'int64' }) as Tensor);
+    const length = tensors[0]?.shape[0] ?? 0;
+    const places = this.indices.map((index) => (index < 0 && index >= -length ? length + index : index));
+    return selected(tensors, tensor(places, { dtype: 'int64' }) as Tensor);
   }
 }
 
@@ -275,7 +279,8 @@ export class Draws {
   }
 
   #note(number: number, before: Uint8Array | null): Draw {
-    const draw: Draw = { number, before, next: null };
+    const from = before === null || this.#own !== null ? null : this.#generator;
+    const draw: Draw = { number, before, from, next: null };
     if (this.#last !== null) this.#last.next = draw;
     this.#last = draw;
     return draw;

@@ -24,7 +24,8 @@ export type ErrorCode =
   | 'ERR_TORCH_MISSING_PACKAGE'
   | 'ERR_TORCH_STREAM'
   | 'ERR_TORCH_NOT_FINITE'
-  | 'ERR_TORCH_DATA';
+  | 'ERR_TORCH_DATA'
+  | 'ERR_TORCH_INDEX';
 
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
 export interface TorchError extends Error {

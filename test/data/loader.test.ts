@@ -309,6 +309,42 @@ describe('an AbortSignal', () => {
   });
 });
 
+test('a signal that the dataset aborts rejects the wait for it', async () => {
+  const controller = new AbortController();
+  const getItem = (index: number) => {
+    if (index < 2) return index;
+    controller.abort();
+    return new Promise(() => {});
+  };
+  const loader = new DataLoader({ length: 4, getItem }, { signal: controller.signal });
+  await expect(collect(loader)).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+test('an index that is out of range, and one from the end', () => {
+  torch.scope(() => {
+    for (const dataset of [[1, 2, 3], new TensorDataset(torch.arange(3))]) {
+      const of = (index: number) => [...new DataLoader(dataset as any, { sampler: [0, index], batchSize: 2 })];
+      expect([codeOf(() => of(3)), codeOf(() => of(-4))]).toEqual(['ERR_TORCH_INDEX', 'ERR_TORCH_INDEX']);
+      expect(String(of(-1))).toBe(String(of(2)));
+    }
+    expect([...new DataLoader([undefined], { collateFn: ([sample]) => sample })]).toEqual([undefined]);
+  });
+});
+
+test('the promise of a dataset that a synchronous loop refuses is handled', async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  try {
+    const failing = { length: 1, getItem: async () => Promise.reject(new Error('late')) };
+    expect(() => [...new DataLoader(failing)]).toThrow(/write for await/);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(unhandled).toEqual([]);
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+});
+
 test('calls of next that do not wait run one after the other', async () => {
   const pass = new DataLoader(new Later(7), { batchSize: 3 })[Symbol.asyncIterator]();
   const steps = await Promise.all([pass.next(), pass.next(), pass.next(), pass.next()]);
@@ -346,6 +382,7 @@ test('arguments', () => {
     thrown(() => new (DataLoader as any)(dataset, options)).message;
   expect(refused({})).toMatch(/expected getItem\(index\) and a length, or an iterator/);
   expect(refused([1], { batch_size: 2 })).toMatch(/did you mean 'batchSize'/);
+  expect(refused([1], { numWorkers: Number.POSITIVE_INFINITY })).toMatch(/an integer of 0 or more, got Infinity/);
   expect(refused([1], { batchSize: 0 })).toMatch(/expected an integer of 1 or more, got 0/);
   expect(refused([1], { sampler: [0], shuffle: true })).toMatch(/'shuffle': expected not to be passed with a sampler/);
   expect(refused([1], { batchSampler: [[0]], dropLast: true })).toMatch(/not to be passed with a batchSampler/);

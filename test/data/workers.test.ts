@@ -1,15 +1,10 @@
-/** DataLoader with workers: the same bits for every number of them, limits, failures, and what is left. */
-import * as path from 'node:path';
-import * as threads from 'node:worker_threads';
-import { balancedAsync, codeOf, counts, settled, torch } from '../support/torch';
+/** DataLoader with workers: the same bits for every number of them, limits, and what is left. */
+import { balancedAsync, counts, settled, torch } from '../support/torch';
+import { disposeLoaders, type Loader, load, module_, worker } from './load';
 import { Noisy, Numbers } from './noisy-here';
 
 const { data } = torch.utils;
-const { ConcatDataset, DataLoader, RandomSampler, Subset, TensorDataset } = data;
-type Loader = any;
-
-const module_ = path.join(__dirname, 'programs/noisy.mjs');
-const worker = (name: string, ...args: unknown[]) => ({ module: module_, export: name, args });
+const { ConcatDataset, RandomSampler, Subset, TensorDataset } = data;
 
 const plain = (value: any): any => {
   if (value instanceof torch.Tensor) return [value.dtype, value.toArray()];
@@ -32,13 +27,7 @@ async function read(loader: Loader, passes = 1, most = Number.POSITIVE_INFINITY)
   return seen;
 }
 
-const loaders: Loader[] = [];
-function load(dataset: any, options: any): Loader {
-  const loader = new DataLoader(dataset, options);
-  loaders.push(loader);
-  return loader;
-}
-afterEach(() => Promise.all(loaders.splice(0).map((loader) => loader.dispose())));
+afterEach(disposeLoaders);
 
 test('0 to 3 workers give the same bits, over passes and with loops that end early', async () => {
   const weights = torch.tensor([1, 2, 3]);
@@ -130,101 +119,75 @@ test('a pass that is saved goes on with another number of workers', async () => 
   torch.disposeAll(dataset);
 });
 
-describe('failures', () => {
-  const fault = (kind: string, at: number, options = {}) => {
-    const cells = new SharedArrayBuffer(12);
-    const given = { batchSize: 2, numWorkers: 2, worker: worker('faulty', 10, kind, at, cells), ...options };
-    return { loader: load({ length: 10, getItem: () => 0 }, given), cells: new Int32Array(cells) };
-  };
-  const failed = async (loader: Loader) => {
-    const seen: number[] = [];
-    try {
-      for await (const batch of loader) {
-        seen.push(batch.numel);
-        torch.disposeAll(batch);
-      }
-    } catch (error) {
-      return { seen, error: error as any };
-    }
-    return { seen, error: null };
-  };
-
-  test.each([
-    ['throw', 'of the dataset', 'getItem'],
-    ['exit', 'the worker called process.exit', ''],
-    ['async', 'of a timer', 'noisy.mjs'],
-  ])('%s: the batches before it come, then the index and the stack; the next pass is whole', async (kind, text, at) => {
-    const { loader } = fault(kind, 5);
-    await balancedAsync(async () => {
-      const { seen, error } = await failed(loader);
-      expect([seen, error.code, error.index, error.message]).toEqual([
-        [2, 2],
-        'ERR_TORCH_DATA',
-        5,
-        `utils.data.DataLoader: sample 5: ${text}`,
-      ]);
-      expect([error.stack, error.cause.stack]).toEqual([expect.stringContaining(at), expect.stringContaining(at)]);
-      expect(await failed(loader)).toEqual({ seen: [2, 2, 2, 2, 2], error: null });
-    });
-  });
-
-  test('a worker that is terminated is replaced, and its batch done again', async () => {
-    const made: threads.Worker[] = [];
-    const { Worker } = threads;
-    const mutable = require('node:worker_threads');
-    mutable.Worker = class extends Worker {
-      constructor(...args: ConstructorParameters<typeof Worker>) {
-        super(...args);
-        made.push(this);
-      }
+test('with workers the state has the generators as without', async () => {
+  const dataset = new TensorDataset(torch.arange(8));
+  const states = [];
+  for (const numWorkers of [0, 1]) {
+    const [generator, own] = [1, 2].map((seed) => new torch.Generator().manualSeed(seed));
+    const of = async (sampler: any) => {
+      const loader = load(dataset, { batchSize: 8, sampler, generator, numWorkers, prefetchFactor: 4 });
+      await read(loader, 1, 2);
+      return loader.stateDict();
     };
-    try {
-      const { loader, cells } = fault('hang', 4, { numWorkers: 1 });
-      const result = failed(loader);
-      while (Atomics.load(cells, 0) === 0) await new Promise(setImmediate);
-      await made[0]!.terminate();
-      expect(await result).toEqual({ seen: [2, 2, 2, 2, 2], error: null });
-      expect(made.length).toBe(2);
-    } finally {
-      mutable.Worker = Worker;
+    // Several permutations are drawn ahead.
+    states.push([
+      await of(new RandomSampler(dataset, { numSamples: 64, generator: own })),
+      (await of(new RandomSampler(dataset, { numSamples: 64 }))).generators,
+    ]);
+  }
+  expect(states[1]).toEqual(states[0]);
+  torch.disposeAll(dataset);
+});
+
+describe('several passes at once', () => {
+  const dataset = new TensorDataset(torch.arange(10));
+  const valuesOf = async (loader: Loader) => (await read(loader)).flatMap(([[, values]]) => values);
+  const all = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => BigInt(i));
+
+  test('nested loops, with workers for indices and one reader', async () => {
+    const loader = load(dataset, { batchSize: 2, numWorkers: 2 });
+    const stream = load(new Numbers(6), { batchSize: 2, numWorkers: 1 });
+    await balancedAsync(async () => {
+      const seen: any[] = [];
+      for await (const [batch] of loader) {
+        seen.push(...batch.toArray());
+        torch.disposeAll(batch);
+        expect((await valuesOf(loader)).map(BigInt)).toEqual(all);
+      }
+      expect(seen.map(BigInt)).toEqual(all);
+    });
+    let outer = 0;
+    for await (const _ of stream) {
+      outer++;
+      expect((await read(stream)).length).toBe(3);
     }
+    expect(outer).toBe(3);
   });
 
-  test('an aborted pass does not wait for a sample', async () => {
-    const controller = new AbortController();
-    const before = settled();
-    const { loader, cells } = fault('hang', 0, { signal: controller.signal });
-    const result = failed(loader);
-    while (Atomics.load(cells, 0) === 0) await new Promise(setImmediate);
-    controller.abort(new Error('enough'));
-    expect((await result).error.message).toBe('enough');
-    while (counts().tensors !== before.tensors) await new Promise(setImmediate);
-  });
-
-  test('a module without the export, a function that throws, a dataset without a module', async () => {
-    const of = (name: string) => load([1], { numWorkers: 1, worker: worker(name) });
-    const { error } = await failed(of('none'));
-    expect([error.code, error.message]).toEqual(['ERR_TORCH_DATA', expect.stringMatching(/has no export 'none'/)]);
-    expect((await failed(of('broken'))).error.message).toMatch(/cannot be made in a worker: cannot be made/);
-    const own = { length: 1, getItem: () => 1 };
-    expect((await failed(load(own, { numWorkers: 1 }))).error?.message ?? 'none').toMatch(
-      /static module = import.meta.url/,
-    );
-    expect(codeOf(() => [...load([1], { numWorkers: 1 })])).toBe('ERR_TORCH_ARGUMENT');
-    expect(() => load([1], { numWorkers: 1, worker: './a.js' })[Symbol.asyncIterator]()).toThrow(/an absolute path/);
+  test('an iterator that is left, and one that is ended in a later pass', async () => {
+    const loader = load(dataset, { batchSize: 2, numWorkers: 2 });
+    const left = loader[Symbol.asyncIterator]();
+    torch.disposeAll((await left.next()).value);
+    expect((await valuesOf(loader)).map(BigInt)).toEqual(all);
+    let n = 0;
+    for await (const batch of loader) {
+      torch.disposeAll(batch);
+      if (++n === 2) await left.return();
+    }
+    expect(n).toBe(5);
+    expect((await valuesOf(loader)).map(BigInt)).toEqual(all);
   });
 });
 
-test('a loader that is disposed in a loop rejects the next batch', async () => {
-  const loader = load(new TensorDataset(torch.arange(20)), { numWorkers: 1, prefetchFactor: 1 });
-  await expect(
-    (async () => {
-      for await (const batch of loader) {
-        torch.disposeAll(batch);
-        await loader.dispose();
-      }
-    })(),
-  ).rejects.toThrow('the loader was disposed');
+test('a dataset that is read in order is closed when a loop ends early; its error rejects', async () => {
+  const cells = new SharedArrayBuffer(8);
+  const of = (...args: unknown[]) => load(new Set(), { numWorkers: 1, worker: worker('closing', cells, ...args) });
+  await read(of(), 2, 1);
+  expect([...new Int32Array(cells)]).toEqual([2, 2]);
+  await expect(read(of('not closed'), 1, 1)).rejects.toMatchObject({
+    code: 'ERR_TORCH_DATA',
+    cause: expect.objectContaining({ message: 'not closed' }),
+  });
 });
 
 test('reading ahead is bounded in batches and in bytes', async () => {
@@ -248,4 +211,30 @@ test('reading ahead is bounded in batches and in bytes', async () => {
     }
     expect([n, Atomics.load(read, 1)]).toEqual([20, 200]);
   }
+});
+
+test('values without memory, and views of one storage, are read ahead; typed arrays count', async () => {
+  const of = (kind: string, options: object) => {
+    const cells = new SharedArrayBuffer(8);
+    const given = { numWorkers: 1, prefetchFactor: 4, worker: worker('counted', kind, cells), ...options };
+    return { loader: load({ length: 200, getItem: () => 0 }, given), count: () => new Int32Array(cells)[1]! };
+  };
+  const collateFn = (samples: any[]) => {
+    torch.disposeAll(samples);
+    return samples.length;
+  };
+  for (const [kind, options, samples] of [
+    ['text', { batchSize: 1 }, 5],
+    ['views', { batchSize: 10, prefetchBytes: 1000, collateFn }, 50],
+  ] as const) {
+    const { loader, count } = of(kind, options);
+    const pass = loader[Symbol.asyncIterator]();
+    await pass.next();
+    while (count() < samples) await new Promise(setImmediate);
+    await pass.return();
+  }
+  const { loader, count } = of('arrays', { batchSize: 1, prefetchBytes: 80, collateFn });
+  let n = 0;
+  for await (const _ of loader) expect(count()).toBeLessThanOrEqual(++n + 2);
+  expect(n).toBe(200);
 });

@@ -55,4 +55,5 @@ export type FromWorker =
       readonly index: number;
       readonly error: unknown;
     }
-  | { readonly type: 'ended'; readonly pass: number };
+  /** `error`: of the dataset's iterator, which is closed. */
+  | { readonly type: 'ended'; readonly pass: number; readonly error: { readonly value: unknown } | null };

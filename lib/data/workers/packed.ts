@@ -1,4 +1,6 @@
 /** Values with tensors as messages: a tensor crosses as a token of `share()`, its memory is not copied. */
+import { types } from 'node:util';
+import { native } from '../../addon/native';
 import { fromShared, type SharedTensor, SharedToken, share } from '../../tensor/share';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { isPlainObject } from '../arguments';
@@ -7,7 +9,7 @@ import { isPlainObject } from '../arguments';
 export interface Packed {
   readonly value: unknown;
   readonly tokens: readonly SharedTensor[];
-  /** The memory behind the tensors. */
+  /** The memory behind tensors and typed arrays, once for each storage. */
   readonly bytes: number;
 }
 
@@ -29,18 +31,57 @@ function mapped(value: unknown, of: (value: object) => unknown): unknown {
 
 export function pack(value: unknown): Packed {
   const tokens = new Map<Tensor, SharedTensor>();
-  let bytes = 0;
-  const copy = mapped(value, (inner) => {
-    if (!isTensor(inner)) return inner;
-    let token = tokens.get(inner);
-    if (token === undefined) {
-      token = { shared: share(inner).shared };
-      tokens.set(inner, token);
-      bytes += inner.storageBytes;
-    }
-    return token;
-  });
-  return { value: copy, tokens: [...tokens.values()], bytes };
+  const memory = new Memory();
+  let packed = false;
+  try {
+    const copy = mapped(value, (inner) => {
+      if (!isTensor(inner)) {
+        memory.addBuffer(inner);
+        return inner;
+      }
+      let token = tokens.get(inner);
+      if (token === undefined) {
+        token = { shared: share(inner).shared };
+        tokens.set(inner, token);
+        memory.addTensor(inner);
+      }
+      return token;
+    });
+    packed = true;
+    return { value: copy, tokens: [...tokens.values()], bytes: memory.bytes };
+  } finally {
+    if (!packed) discard({ value, tokens: [...tokens.values()], bytes: 0 });
+  }
+}
+
+/** With how many other storages of the same size a tensor's is compared. */
+const MOST_COMPARED = 16;
+
+/** Sums the bytes of storages and of ArrayBuffers. */
+class Memory {
+  bytes = 0;
+  readonly #buffers = new Set<unknown>();
+  /** One tensor for each storage, by the bytes of the storage. */
+  readonly #storages = new Map<number, Tensor[]>();
+
+  /** A message has the whole buffer of a view. */
+  addBuffer(value: object): void {
+    const buffer = ArrayBuffer.isView(value) ? value.buffer : value;
+    if (!types.isAnyArrayBuffer(buffer) || this.#buffers.has(buffer)) return;
+    this.#buffers.add(buffer);
+    this.bytes += buffer.byteLength;
+  }
+
+  addTensor(tensor: Tensor): void {
+    const bytes = tensor.storageBytes;
+    if (bytes === 0) return;
+    const same = this.#storages.get(bytes) ?? [];
+    this.#storages.set(bytes, same);
+    if (same.some((other) => native.sameStorage(other._handle, tensor._handle))) return;
+    this.bytes += bytes;
+    same.push(tensor);
+    if (same.length > MOST_COMPARED) same.shift();
+  }
 }
 
 /** The value, with tensors that belong to the current scope. The tokens are spent, unless others take them too. */

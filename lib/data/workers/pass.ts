@@ -1,36 +1,22 @@
 /** A pass with workers: they read batches ahead, within a number of batches and of bytes; the order is that of the batches. */
 import { codedError, describe, type TorchError } from '../../errors/errors';
 import { scope } from '../../lifetimes/scope';
-import type { Batches, Mark } from '../batches';
+import type { Batch, Batches, Mark } from '../batches';
+import { isPromise } from '../fetch';
 import { END, type Source } from '../local';
 import type { Plan } from '../options';
 import type { Progress } from '../progress';
 import type { FromWorker, StreamForm, ToWorker } from './messages';
 import { discard, unpack } from './packed';
-import { discardRecipe, type Recipe, recipeOf } from './recipe';
-import { type Job, type Listener, Thread } from './thread';
+import type { Pool } from './pool';
+import { demandPostable, discardRecipe, type Recipe, recipeOf } from './recipe';
+import type { Job, Listener, Thread } from './thread';
 
 const FN = 'utils.data.DataLoader';
 /** How often a batch is done again whose worker was terminated. */
 const MOST_KILLED = 3;
 
 type Answer = Extract<FromWorker, { type: 'batch' | 'over' }> | { readonly type: 'failed'; readonly error: unknown };
-
-/** The workers of a loader, which stay from pass to pass. */
-export class Pool {
-  readonly threads: Thread[] = [];
-  /** The largest batch so far. */
-  largest = 0;
-  #passes = 0;
-
-  get nextPass(): number {
-    return this.#passes++;
-  }
-
-  async end(): Promise<void> {
-    await Promise.all(this.threads.splice(0).map((thread) => thread.terminate()));
-  }
-}
 
 export class WorkerSource implements Source, Listener {
   readonly #plan: Plan;
@@ -53,7 +39,9 @@ export class WorkerSource implements Source, Listener {
   #ended = false;
   /** Why no more batches come. */
   #broken: unknown = null;
-  #wake: (() => void) | null = null;
+  /** What `iterator.return()` of the dataset threw. */
+  #closing: TorchError | null = null;
+  #wakes: (() => void)[] = [];
   /** The cursor behind the last batch that came, for a worker that replaces another. */
   #cursor: StreamForm['cursor'] = null;
 
@@ -67,11 +55,22 @@ export class WorkerSource implements Source, Listener {
     const { resumed } = progress;
     if (resumed !== null && 'dataset' in resumed) this.#cursor = { value: resumed.dataset };
     this.#recipe = recipeOf((plan.map ?? plan.stream)!, plan.worker);
-    pool.threads.splice(0, pool.threads.length, ...pool.threads.filter(({ alive }) => alive));
     // One worker reads what can only be read in order.
-    const wanted = batches === null ? 1 : plan.numWorkers;
-    while (pool.threads.length < wanted) pool.threads.push(new Thread());
-    for (const thread of pool.threads) this.#open(thread);
+    pool.start(batches === null ? 1 : plan.numWorkers);
+    let opened = false;
+    try {
+      for (const thread of pool.threads) this.#open(thread);
+      opened = true;
+    } finally {
+      if (!opened) {
+        for (const { passes } of pool.threads) passes.delete(this.#pass);
+        discardRecipe(this.#recipe);
+      }
+    }
+  }
+
+  get ended(): boolean {
+    return this.#ended;
   }
 
   next(): unknown {
@@ -83,26 +82,25 @@ export class WorkerSource implements Source, Listener {
   async end(abort = false): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    this.#batches?.end();
     for (const answer of this.#answers.values()) if (answer.type === 'batch') discard(answer.packed);
     this.#answers.clear();
     const { threads } = this.#pool;
     for (const thread of threads) {
       // An aborted pass does not wait for the sample that a worker reads.
-      if (abort && thread.jobs.length > 0) void thread.terminate();
-      else if (thread.alive) thread.post({ type: 'end', pass: this.#pass });
-      thread.jobs.length = 0;
+      if (abort && thread.jobs[0]?.pass === this.#pass) void thread.terminate();
+      else if (thread.passes.has(this.#pass)) thread.post({ type: 'end', pass: this.#pass });
     }
     try {
-      while (threads.some(({ alive, listener }) => alive && listener === this)) await this.#news();
+      this.#batches?.end();
     } finally {
+      while (threads.some(({ passes }) => passes.has(this.#pass))) await this.#news();
       discardRecipe(this.#recipe);
     }
+    if (this.#closing !== null) throw this.#closing;
   }
 
   #open(thread: Thread): void {
     const { batchSize, batchSampler, dropLast, collateFn } = this.#plan;
-    thread.listener = this;
     const stream: StreamForm | null =
       this.#batches !== null
         ? null
@@ -123,7 +121,13 @@ export class WorkerSource implements Source, Listener {
       epoch: this.#progress.epoch,
       stream,
     };
-    thread.post(message);
+    try {
+      thread.post(message);
+    } catch (error) {
+      demandPostable(this.#recipe, this.#plan.worker !== null);
+      throw error;
+    }
+    thread.passes.set(this.#pass, this);
   }
 
   /** The batches of a dataset that is read in order that have come. */
@@ -143,10 +147,19 @@ export class WorkerSource implements Source, Listener {
       const ahead = this.#asked - this.#given;
       if (ahead >= prefetchFactor * numWorkers) return;
       const underWay = ahead - this.#answers.size;
-      const bytes = this.#held + (underWay + 1) * largest;
+      const bytes = this.#held + (underWay + 1) * (largest ?? 0);
       // One is always read, also if it alone exceeds the limit.
-      if (ahead > 0 && prefetchBytes !== Number.POSITIVE_INFINITY && (largest === 0 || bytes > prefetchBytes)) return;
-      const batch = this.#batches?.next();
+      if (ahead > 0 && prefetchBytes !== Number.POSITIVE_INFINITY && (largest === null || bytes > prefetchBytes))
+        return;
+      let batch: Batch | null | undefined;
+      try {
+        batch = this.#batches?.next();
+      } catch (error) {
+        // The loop rejects behind the batches before it.
+        this.#answers.set(this.#asked++, { type: 'failed', error });
+        this.#total = this.#asked;
+        return;
+      }
       if (batch === null) {
         this.#total = this.#asked;
         return;
@@ -154,7 +167,7 @@ export class WorkerSource implements Source, Listener {
       const id = this.#asked++;
       this.#marks.set(id, batch?.mark ?? null);
       const free = threads.reduce((a, b) => (b.jobs.length < a.jobs.length ? b : a));
-      this.#send(free, { id, indices: batch?.indices.list() ?? null, killed: 0 });
+      this.#send(free, { pass: this.#pass, id, indices: batch?.indices.list() ?? null, killed: 0 });
     }
   }
 
@@ -163,18 +176,18 @@ export class WorkerSource implements Source, Listener {
     thread.post({ type: 'fetch', pass: this.#pass, id: job.id, indices: job.indices });
   }
 
-  message(thread: Thread, message: FromWorker): void {
-    if (message.pass !== this.#pass || this.#ended) {
+  message(message: FromWorker): void {
+    if (message.type === 'ended') {
+      if (message.error !== null) this.#closing ??= failure('the end of the iterator', null, message.error.value);
+    } else if (this.#ended) {
       if (message.type === 'batch') discard(message.packed);
-      if (message.type === 'ended') thread.listener = null;
-      this.#tell();
-      return;
-    }
-    const { id } = message as { id: number | null };
-    const place = thread.jobs.findIndex((job) => job.id === id);
-    if (place >= 0) thread.jobs.splice(place, 1);
-    if (message.type === 'error') this.#fail(id, message.index, message.error);
-    else if (message.type === 'batch' || message.type === 'over') this.#answered(message);
+    } else if (message.type === 'error') this.#fail(message.id, message.index, message.error);
+    else this.#answered(message);
+    this.#tell();
+  }
+
+  broken(error: unknown): void {
+    this.#broken ??= failure('a worker cannot go on', null, error);
     this.#tell();
   }
 
@@ -182,7 +195,7 @@ export class WorkerSource implements Source, Listener {
     if (message.type === 'over') this.#total = Math.min(this.#total, message.id);
     else {
       this.#held += message.packed.bytes;
-      this.#pool.largest = Math.max(this.#pool.largest, message.packed.bytes);
+      this.#pool.largest = Math.max(this.#pool.largest ?? 0, message.packed.bytes);
       if (message.cursor !== null) this.#cursor = message.cursor;
     }
     this.#answers.set(message.id, message);
@@ -191,38 +204,30 @@ export class WorkerSource implements Source, Listener {
 
   /** `id` null: the dataset could not be made, so no batch comes. */
   #fail(id: number | null, index: number, error: unknown): void {
-    if (id === null) this.#broken ??= failure(null, error);
-    else this.#answers.set(id, { type: 'failed', error: failure(index, error) });
+    if (id === null) this.#broken ??= failure('the dataset cannot be made in a worker', null, error);
+    else this.#answers.set(id, { type: 'failed', error: failure(`sample ${index}`, index, error) });
   }
 
-  exit(thread: Thread, exited: boolean, error: unknown): void {
-    const { threads } = this.#pool;
-    const place = threads.indexOf(thread);
-    const jobs = thread.jobs.splice(0);
-    if (this.#ended) {
-      if (place >= 0) threads.splice(place, 1);
-      this.#tell();
-      return;
-    }
-    if (place < 0) {
-      this.#broken ??= codedError(Error, 'ERR_TORCH_DISPOSED', `${FN}: the loader was disposed`);
-      this.#tell();
-      return;
-    }
-    const [first, ...others] = jobs;
-    const again = [...others];
-    if (first !== undefined) {
+  exit(thread: Thread, jobs: Job[], failed: boolean, next: Thread | Error): void {
+    if (next instanceof Error) this.#broken ??= next;
+    else if (!this.#ended) this.#replace(thread, jobs, failed, next);
+    this.#tell();
+  }
+
+  #replace(thread: Thread, jobs: Job[], failed: boolean, next: Thread): void {
+    const { error, exited } = thread;
+    const [first] = jobs;
+    if (failed && first !== undefined) {
       first.killed++;
       const why =
         error ?? (exited ? new Error('the worker called process.exit') : new Error('the worker was terminated'));
-      if (error !== undefined || exited || first.killed >= MOST_KILLED) this.#fail(first.id, thread.index, why);
-      else again.unshift(first);
+      if (error !== undefined || exited || first.killed >= MOST_KILLED) {
+        this.#fail(first.id, thread.index, why);
+        jobs.shift();
+      }
     }
-    const next = new Thread();
-    threads.splice(place, 1, next);
     this.#open(next);
-    for (const job of again) this.#send(next, job);
-    this.#tell();
+    for (const job of jobs) this.#send(next, job);
   }
 
   #take(): Answer | null {
@@ -247,37 +252,37 @@ export class WorkerSource implements Source, Listener {
     if (answer.type === 'over') return this.end().then(() => END);
     const id = this.#given++;
     this.#held -= answer.packed.bytes;
-    this.#progress.ended = answer.ended;
-    this.#progress.cursor = answer.cursor;
-    this.#progress.advance(this.#marks.get(id) ?? null);
-    this.#marks.delete(id);
     this.#ask();
     const { collateFn } = this.#plan;
-    if (collateFn === null) return unpack(answer.packed);
-    return scope(() => collateFn(unpack(answer.packed)));
+    const value = collateFn === null ? unpack(answer.packed) : scope(() => collateFn(unpack(answer.packed)));
+    const advance = (batch: unknown): unknown => {
+      this.#progress.ended = answer.ended;
+      this.#progress.cursor = answer.cursor;
+      this.#progress.advance(this.#marks.get(id) ?? null);
+      this.#marks.delete(id);
+      return batch;
+    };
+    return isPromise(value) ? value.then(advance) : advance(value);
   }
 
   /** Waits for a message or an exit. The process stays until then. */
   async #news(): Promise<void> {
-    const { threads } = this.#pool;
-    for (const thread of threads) thread.hold(true);
+    const held = [...this.#pool.threads];
+    for (const thread of held) thread.hold(true);
     await new Promise<void>((resolve) => {
-      this.#wake = resolve;
+      this.#wakes.push(resolve);
     });
-    for (const thread of threads) thread.hold(false);
+    for (const thread of held) thread.hold(false);
   }
 
   #tell(): void {
-    const wake = this.#wake;
-    this.#wake = null;
-    wake?.();
+    for (const wake of this.#wakes.splice(0)) wake();
   }
 }
 
 /** The error of a worker: the `index` of its sample, and the error there as `cause`, with its stack. */
-function failure(index: number | null, error: unknown): TorchError {
+function failure(at: string, index: number | null, error: unknown): TorchError {
   const { message, stack } = (error ?? {}) as Partial<Error>;
-  const at = index === null ? 'the dataset cannot be made in a worker' : `sample ${index}`;
   const made = codedError(Error, 'ERR_TORCH_DATA', `${FN}: ${at}: ${message ?? describe(error)}`);
   if (index !== null) made.index = index;
   Object.defineProperty(made, 'cause', { value: error, configurable: true, writable: true });

@@ -5,7 +5,7 @@ import { argumentError, codedError } from '../../errors/errors';
 import { disposeAll } from '../../lifetimes/movable';
 import { ArrayDataset, ChainDataset, ConcatDataset, Subset, TensorDataset } from '../dataset';
 import type { WorkerModule } from '../options';
-import { discard, type Packed, pack, unpack } from './packed';
+import { discard, type Packed, pack as packedOf, unpack } from './packed';
 
 const FN = 'utils.data.DataLoader';
 
@@ -33,6 +33,22 @@ interface Named {
 
 /** What makes the dataset in a worker. The tokens in it live until `discardRecipe`. */
 export function recipeOf(dataset: object, worker: Required<WorkerModule> | null): Recipe {
+  const made: Packed[] = [];
+  let whole = false;
+  try {
+    const recipe = recipeWith(dataset, worker, (value) => {
+      const packed = packedOf(value);
+      made.push(packed);
+      return packed;
+    });
+    whole = true;
+    return recipe;
+  } finally {
+    if (!whole) for (const packed of made) discard(packed);
+  }
+}
+
+function recipeWith(dataset: object, worker: Required<WorkerModule> | null, pack: (value: unknown) => Packed): Recipe {
   if (worker !== null) {
     const module = urlOf('worker', worker.module);
     return { kind: 'made', module, name: worker.export, packed: pack(worker.args) };
@@ -41,11 +57,11 @@ export function recipeOf(dataset: object, worker: Required<WorkerModule> | null)
   if (isOf(dataset, ArrayDataset)) return { kind: 'array', packed: pack((dataset as ArrayDataset<unknown>).samples) };
   if (isOf(dataset, Subset)) {
     const { dataset: inner, indices } = dataset as Subset;
-    return { kind: 'subset', of: recipeOf(inner, null), indices };
+    return { kind: 'subset', of: recipeWith(inner, null, pack), indices };
   }
   if (isOf(dataset, ConcatDataset) || isOf(dataset, ChainDataset)) {
     const kind = isOf(dataset, ConcatDataset) ? 'concat' : 'chain';
-    return { kind, of: (dataset as ConcatDataset).datasets.map((one) => recipeOf(one, null)) };
+    return { kind, of: (dataset as ConcatDataset).datasets.map((one) => recipeWith(one, null, pack)) };
   }
   if (Array.isArray(dataset) || dataset instanceof Set) return { kind: 'values', packed: pack(dataset) };
   const made = (dataset as { constructor?: Named }).constructor;
@@ -65,6 +81,23 @@ function eachPacked(recipe: Recipe, visit: (packed: Packed) => void): void {
 }
 
 export const discardRecipe = (recipe: Recipe): void => eachPacked(recipe, discard);
+
+/** Refuses the value of a recipe that cannot be posted, by its name. */
+export function demandPostable(recipe: Recipe, isArgument: boolean): void {
+  eachPacked(recipe, ({ value }) => {
+    for (const [key, inner] of value instanceof Set ? [...value].entries() : Object.entries(value as object)) {
+      try {
+        structuredClone(inner);
+      } catch {
+        const at = Array.isArray(value) || value instanceof Set ? `[${key}]` : `.${key}`;
+        const expected = isArgument
+          ? 'a value that can be posted to a worker'
+          : 'a value that can be posted to a worker, or the option `worker` for a module that makes the dataset';
+        throw argumentError(FN, `${isArgument ? 'worker.args' : 'dataset'}${at}`, expected, inner);
+      }
+    }
+  });
+}
 
 const isClass = (value: unknown): value is new (...args: unknown[]) => object =>
   typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));

@@ -1,4 +1,5 @@
 /** What a worker does: it makes the dataset, and answers each request for a batch. */
+import { types } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { disposeAll } from '../../lifetimes/movable';
 import { scope } from '../../lifetimes/scope';
@@ -7,7 +8,7 @@ import { END, StreamSource } from '../local';
 import { Listed } from '../order';
 import { isStateful } from '../progress';
 import { Cell, type FromWorker, type ToWorker, type WorkerData } from './messages';
-import { type Packed, pack } from './packed';
+import { discard, type Packed, pack } from './packed';
 import { datasetOf, disposeOwned, type Recipe } from './recipe';
 
 type Open = Extract<ToWorker, { type: 'open' }>;
@@ -16,22 +17,39 @@ type Fetch = Extract<ToWorker, { type: 'fetch' }>;
 const port = parentPort!;
 const post = (message: FromWorker): void => port.postMessage(message);
 
-/** What is posted of an error: a clone keeps its message and stack. */
-function postError(pass: number, id: number | null, index: number, error: unknown): void {
+/** Posts an error: a clone keeps its message and stack. */
+function postError(error: unknown, message: (error: unknown) => FromWorker): void {
   try {
-    post({ type: 'error', pass, id, index, error });
+    post(message(error instanceof Error && !types.isNativeError(error) ? copyOf(error) : error));
   } catch {
     // It has properties that cannot be cloned.
-    const { message, stack, name } = Object(error) as Error;
-    const copy = Object.assign(new Error(message ?? String(error)), { name: name ?? 'Error' });
-    copy.stack = stack ?? String(error);
-    post({ type: 'error', pass, id, index, error: copy });
+    post(message(copyOf(error)));
+  }
+}
+
+/** Also of a DOMException, whose clone has no message. */
+function copyOf(error: unknown): Error {
+  const { message, stack, name } = Object(error) as Error;
+  const copy = Object.assign(new Error(message ?? String(error)), { name: name ?? 'Error' });
+  copy.stack = stack ?? String(error);
+  return copy;
+}
+
+/** Posts a batch. Its tokens are released if it has values that cannot be cloned. */
+function postBatch(message: Extract<FromWorker, { type: 'batch' }>): void {
+  let posted = false;
+  try {
+    post(message);
+    posted = true;
+  } finally {
+    if (!posted) discard(message.packed);
   }
 }
 
 /** One pass in this worker. */
 interface Pass {
   answer(request: Fetch): Promise<void>;
+  close(): unknown;
 }
 
 /** Batches by index. */
@@ -47,8 +65,9 @@ function indexed(dataset: any, open: Open, cells: Float64Array): Pass {
         const batch = fetcher.batch(new Listed(indices!), open);
         return isPromise(batch) ? Promise.resolve(batch).then(pack) : pack(batch);
       });
-      post({ type: 'batch', pass, id, packed, cursor: null, ended: false });
+      postBatch({ type: 'batch', pass, id, packed, cursor: null, ended: false });
     },
+    close: () => {},
   };
 }
 
@@ -70,9 +89,16 @@ function inOrder(dataset: any, open: Open, cells: Float64Array): Pass {
       // Those of a collated batch are new; others may still be the dataset's.
       if (open.batched && open.collate) disposeAll(batch);
       const at = isStateful(dataset) ? { value: dataset.stateDict() } : null;
-      post({ type: 'batch', pass, id, packed, cursor: at, ended: progress.ended });
+      postBatch({ type: 'batch', pass, id, packed, cursor: at, ended: progress.ended });
     },
+    close: () => source.end(),
   };
+}
+
+/** `owned`: tensors that the datasets of torch.utils.data take for this pass. */
+interface Opened {
+  readonly pass: Pass;
+  readonly owned: unknown[];
 }
 
 export function serve({ cells: shared }: WorkerData): void {
@@ -81,37 +107,62 @@ export function serve({ cells: shared }: WorkerData): void {
     cells[Cell.Exited] = 1; // not when the thread is terminated
   });
   let work: Promise<void> = Promise.resolve();
-  let current: Pass | null = null;
-  let ending = -1;
-  /** Tensors that the datasets of torch.utils.data take for one pass. */
-  const owned: unknown[] = [];
+  const passes = new Map<number, Opened>();
+  /** Passes that end: what waits before the end is left out. */
+  const ending = new Set<number>();
   /** The dataset of a module, which stays until the recipe changes. */
   let made: { readonly key: string; readonly dataset: unknown } | null = null;
 
-  async function datasetFor(recipe: Recipe): Promise<unknown> {
+  async function datasetFor(recipe: Recipe, owned: unknown[]): Promise<unknown> {
     if (recipe.kind !== 'made') return datasetOf(recipe, owned);
     const key = JSON.stringify([recipe.module, recipe.name]);
     if (made?.key !== key) made = { key, dataset: await datasetOf(recipe, []) };
     return made.dataset;
   }
 
-  async function handle(message: ToWorker): Promise<void> {
+  async function open(message: Open): Promise<void> {
+    const owned: unknown[] = [];
     try {
-      if (message.type === 'open') {
-        const dataset = await datasetFor(message.recipe);
-        current = (message.stream === null ? indexed : inOrder)(dataset, message, cells);
-      } else if (message.type === 'end') {
-        current = null;
-        disposeOwned(owned);
-        post({ type: 'ended', pass: message.pass });
-      } else if (message.pass !== ending) await current?.answer(message);
+      const dataset = await datasetFor(message.recipe, owned);
+      const pass = (message.stream === null ? indexed : inOrder)(dataset, message, cells);
+      passes.set(message.pass, { pass, owned });
     } catch (error) {
-      postError(message.pass, message.type === 'fetch' ? message.id : null, cells[Cell.Index]!, error);
+      disposeOwned(owned);
+      throw error;
+    }
+  }
+
+  async function end(pass: number): Promise<void> {
+    const opened = passes.get(pass);
+    passes.delete(pass);
+    ending.delete(pass);
+    let wrong: { readonly error: unknown } | null = null;
+    try {
+      await opened?.pass.close();
+    } catch (error) {
+      wrong = { error };
+    }
+    if (opened !== undefined) disposeOwned(opened.owned);
+    if (wrong === null) post({ type: 'ended', pass, error: null });
+    else postError(wrong.error, (value) => ({ type: 'ended', pass, error: { value } }));
+  }
+
+  async function handle(message: ToWorker): Promise<void> {
+    const { type, pass } = message;
+    if (type === 'end') return end(pass);
+    if (ending.has(pass)) return;
+    try {
+      if (type === 'open') await open(message);
+      else await passes.get(pass)?.pass.answer(message);
+    } catch (error) {
+      const id = type === 'fetch' ? message.id : null;
+      const index = cells[Cell.Index]!;
+      postError(error, (value) => ({ type: 'error', pass, id, index, error: value }));
     }
   }
 
   port.on('message', (message: ToWorker) => {
-    if (message.type === 'end') ending = message.pass; // what waits before it is left out
+    if (message.type === 'end') ending.add(message.pass);
     work = work.then(() => handle(message));
   });
 }

@@ -4,15 +4,22 @@ import { Worker } from 'node:worker_threads';
 import { Cell, type FromWorker, type ToWorker, type WorkerData } from './messages';
 import { discard } from './packed';
 
-/** Whom a thread tells what happens. */
+/** A pass that a thread works for. */
 export interface Listener {
-  message(thread: Thread, message: FromWorker): void;
-  /** It has ended: by `process.exit` or an error of the program, or, with neither, because it was terminated. */
-  exit(thread: Thread, exited: boolean, error: unknown): void;
+  readonly ended: boolean;
+  message(message: FromWorker): void;
+  /**
+   * The thread has ended. `jobs`: those of this pass that it had; `failed`: it worked at the first of them. `next`: the thread
+   * in its place, or why there is none.
+   */
+  exit(thread: Thread, jobs: Job[], failed: boolean, next: Thread | Error): void;
+  /** The pass cannot go on. */
+  broken(error: unknown): void;
 }
 
 /** A request under way. */
 export interface Job {
+  readonly pass: number;
   readonly id: number;
   readonly indices: number[] | null;
   /** How many workers were terminated while they had it. */
@@ -20,33 +27,50 @@ export interface Job {
 }
 
 export class Thread {
-  /** What it was asked for and has not answered, in this order. */
+  /** What it was asked for and has not answered, in this order, also of passes that end. */
   readonly jobs: Job[] = [];
-  alive = true;
-  /** The loader's pass under way; null between passes. */
-  listener: Listener | null = null;
+  /** The passes that it works for, by their numbers. */
+  readonly passes = new Map<number, Listener>();
+  /** The error that ended it. */
+  error: unknown;
   readonly #worker: Worker;
   readonly #cells: Float64Array;
-  #error: unknown;
+  #alive = true;
+  #held = 0;
 
-  constructor() {
+  constructor(onExit: (thread: Thread) => void) {
     const cells = new SharedArrayBuffer(Cell.Count * 8);
     this.#cells = new Float64Array(cells);
     const workerData: WorkerData = { library: join(__dirname, '../../index.js'), cells };
     this.#worker = new Worker(join(__dirname, 'main.js'), { workerData });
     this.#worker.unref();
-    this.#worker.on('message', (message: FromWorker) => {
-      if (this.listener !== null) this.listener.message(this, message);
-      else if (message.type === 'batch') discard(message.packed);
+    this.#worker.on('message', (message: FromWorker) => this.#message(message));
+    this.#worker.on('messageerror', (error) => {
+      // The message does not say which pass it is of.
+      for (const listener of this.passes.values()) listener.broken(error);
     });
     this.#worker.on('error', (error) => {
-      this.#error = error;
+      this.error = error;
     });
     this.#worker.on('exit', () => {
-      this.alive = false;
-      const exited = this.#cells[Cell.Exited] === 1;
-      this.listener?.exit(this, exited, this.#error);
+      this.#alive = false;
+      onExit(this);
     });
+  }
+
+  #message(message: FromWorker): void {
+    const { pass, type } = message;
+    const listener = this.passes.get(pass);
+    if (type === 'ended') {
+      this.passes.delete(pass);
+      // What waited before the end is not answered.
+      this.jobs.splice(0, this.jobs.length, ...this.jobs.filter((job) => job.pass !== pass));
+    } else {
+      const place = this.jobs.findIndex((job) => job.pass === pass && job.id === message.id);
+      if (place >= 0) this.jobs.splice(place, 1);
+    }
+    if (listener !== undefined) listener.message(message);
+    else if (type === 'batch') discard(message.packed);
   }
 
   /** The index of the sample that it reads, or read last. */
@@ -54,14 +78,20 @@ export class Thread {
     return this.#cells[Cell.Index]!;
   }
 
+  /** Whether it ended by `process.exit` or an error. Otherwise it was terminated. */
+  get exited(): boolean {
+    return this.#cells[Cell.Exited] === 1;
+  }
+
   post(message: ToWorker): void {
     this.#worker.postMessage(message);
   }
 
-  /** Keeps the process running, or not. */
+  /** Keeps the process running, until as many calls with `false`. */
   hold(wanted: boolean): void {
-    if (!this.alive) return;
-    if (wanted) this.#worker.ref();
+    this.#held += wanted ? 1 : -1;
+    if (!this.#alive) return;
+    if (this.#held > 0) this.#worker.ref();
     else this.#worker.unref();
   }
 

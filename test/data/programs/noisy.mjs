@@ -70,3 +70,35 @@ export class Numbers extends torch.utils.data.IterableDataset {
 export const broken = () => {
   throw new TypeError('cannot be made');
 };
+
+/** Notes in the cells how often it was opened and closed. */
+export function closing(cells, text) {
+  const noted = new Int32Array(cells);
+  return {
+    async *[Symbol.asyncIterator]() {
+      Atomics.add(noted, 0, 1);
+      try {
+        for (let i = 0; i < 100; i++) yield i;
+      } finally {
+        await null;
+        Atomics.add(noted, 1, 1);
+        if (text !== undefined) await Promise.reject(new RangeError(text));
+      }
+    },
+  };
+}
+
+/** Samples without memory of their own, of 40 bytes, or views of one tensor. The second cell counts them. */
+export function counted(kind, cells) {
+  const read = new Int32Array(cells);
+  const slab = kind === 'views' ? torch.keep(torch.arange(20)) : null;
+  return {
+    length: 200,
+    getItem() {
+      Atomics.add(read, 1, 1);
+      if (kind === 'text') return 'text';
+      if (kind === 'functions') return [torch.ones([1]), () => 1];
+      return kind === 'arrays' ? new Uint8Array(40) : slab.narrow(0, 0, 1);
+    },
+  };
+}
