@@ -59,6 +59,18 @@ const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr
 /** Screenshots, kept after the tests for inspection. */
 export const ARTEFACTS = path.join(ROOT, 'build', 'artefacts');
 
+/** Takes a picture to look at. A busy machine may be too slow for Chromium's capture, which then fails: it is taken again. */
+export async function picture(page: Page, name: string, whole = true): Promise<void> {
+  for (let left = 4; ; left--) {
+    try {
+      await page.screenshot({ path: path.join(ARTEFACTS, `${name}.png`), fullPage: whole });
+      return;
+    } catch (error) {
+      if (left === 0 || !String(error).includes('Unable to capture screenshot')) throw error;
+    }
+  }
+}
+
 export function launch(): Promise<Browser> {
   mkdirSync(ARTEFACTS, { recursive: true });
   const executablePath = process.env.LTN_CHROMIUM ?? PROGRAMS.find((file) => existsSync(file));

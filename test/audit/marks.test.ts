@@ -7,7 +7,7 @@ import { CaptureParser } from '../../cli/capture/reader';
 import { memoryLimit } from '../../cli/machine/memory-limit';
 import { limitMs } from '../support/sanitized';
 import { torch, untyped } from '../support/torch';
-import { ARTEFACTS, launch, open } from './browser';
+import { launch, open, picture } from './browser';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 
@@ -55,7 +55,7 @@ test('reports list them, and the page draws them with their names', async () => 
       `[...document.querySelectorAll('#timeline line.mark')].map((line) => Number(line.getAttribute('x1')))`,
     );
     expect(first).toBeLessThan(second!);
-    await page.screenshot({ path: path.join(ARTEFACTS, 'leak-audit-report-marks.png') });
+    await picture(page, 'leak-audit-report-marks', false);
     expect(complaints).toEqual([]);
   } finally {
     await browser.close();

@@ -1,15 +1,14 @@
 /** The page of `report --html` in a real browser. Its pictures are kept in build/artefacts. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { ARTEFACTS, type Browser, focusableNames, launch, open, type Page } from './browser';
+import { type Browser, focusableNames, launch, open, type Page, picture as pictureOf } from './browser';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 import { serviceCapture } from './service_capture';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);
-const picture = (page: Page, name: string) =>
-  page.screenshot({ path: path.join(ARTEFACTS, `leak-audit-report-${name}.png`), fullPage: true });
+const picture = (page: Page, name: string) => pictureOf(page, `leak-audit-report-${name}`);
 
 let browser: Browser;
 beforeAll(async () => {

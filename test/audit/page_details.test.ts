@@ -1,7 +1,7 @@
 /** The page's details of single tensors and labels, if the capture has them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { ARTEFACTS, type Browser, launch, open } from './browser';
+import { type Browser, launch, open, picture } from './browser';
 import { type BirthInput, CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 
@@ -49,7 +49,7 @@ const cells = async (texts: Promise<string[]>) => (await texts).map((text) => te
 
 test('the oldest tensors, with shape, dtype and bytes; ages are exact', async () => {
   const { page, complaints } = await open(browser, file('app.html'));
-  await page.screenshot({ path: path.join(ARTEFACTS, 'leak-audit-report-details.png'), fullPage: true });
+  await picture(page, 'leak-audit-report-details');
   const row = (heading: string, nth: number) =>
     cells(page.locator(`section:has(> #${heading}) table tbody tr:nth-child(${nth}) > *`).allTextContents());
   expect(await row('h-oldest', 1)).toEqual([

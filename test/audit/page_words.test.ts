@@ -1,7 +1,7 @@
 /** The words of the page: names of leaks, since when they grow, source in tooltips; nothing overflows a phone. */
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { ARTEFACTS, type Browser, launch, open } from './browser';
+import { type Browser, launch, open, picture } from './browser';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 
@@ -42,7 +42,7 @@ afterAll(() => browser?.close());
 
 test('two leaks of one file have their lines in the legend, and the late one a mark where it begins', async () => {
   const { page, complaints } = await open(browser, file('two.html'));
-  await page.screenshot({ path: path.join(ARTEFACTS, 'leak-audit-report-words.png'), fullPage: true });
+  await picture(page, 'leak-audit-report-words');
   const names = await page.locator('#timeline .legend button').allTextContents();
   expect(names.slice(0, 2).sort()).toEqual([
     expect.stringMatching(/handlers\.js:2 handle \(leak\)$/),
@@ -75,7 +75,7 @@ test('two leaks of one file have their lines in the legend, and the late one a m
 test.each(['light', 'dark'] as const)('nothing overflows 420 pixels, %s', async (colorScheme) => {
   const { page } = await open(browser, file('two.html'), { width: 420, colorScheme });
   await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
-  await page.screenshot({ path: path.join(ARTEFACTS, `leak-audit-report-420-${colorScheme}.png`), fullPage: true });
+  await picture(page, `leak-audit-report-420-${colorScheme}`);
   // Beyond the window is only what scrolls by itself.
   const beyond = await page.evaluate<string[]>(
     `[...document.querySelectorAll('body *')].filter((one) => one.closest('.scroll, .reading') === null &&

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
-import { ARTEFACTS, type Browser, launch } from './browser';
+import { type Browser, launch, picture } from './browser';
 import { leakAudit, testFolder } from './command';
 import { serviceCapture } from './service_capture';
 
@@ -40,7 +40,7 @@ test.each([
   page.on('console', (message) => said.push(message.text()));
   await page.goto(`file://${INDEX}#localProfilePath=${script}`);
   await page.waitForFunction(`document.title === ${JSON.stringify(title)}`);
-  await page.screenshot({ path: path.join(ARTEFACTS, `leak-audit-export-${format}.png`) });
+  await picture(page, `leak-audit-export-${format}`, false);
   expect(said).toContain(understood);
   await page.close();
 });

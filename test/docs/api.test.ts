@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { ARTEFACTS, launch } from '../audit/browser';
+import { launch, picture } from '../audit/browser';
 import { run } from '../support/child';
 import { ROOT, torch } from '../support/torch';
 
@@ -112,7 +112,7 @@ test('the site in a browser: guides from the first screen, search, dark and ligh
       expect(links).toEqual(
         expect.arrayContaining(['installing', 'training', 'serving', 'lifetimes', 'finding leaks']),
       );
-      await page.screenshot({ path: path.join(ARTEFACTS, `site-${colorScheme}.png`) });
+      await picture(page, `site-${colorScheme}`, false);
       const shade = await page.evaluate(
         'getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]',
       );
