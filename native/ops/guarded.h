@@ -25,6 +25,12 @@ inline bool is_sobol_state(const at::Tensor& tensor, int64_t dimension) {
   return tensor.dim() == 2 && dimension >= 0 && tensor.size(0) >= dimension && tensor.size(1) >= 30;
 }
 
+// Whether the points have numbers of at most 30 bits, as many as a state has direction numbers.
+inline bool are_sobol_numbers(int64_t generated, int64_t more) {
+  constexpr int64_t kMax = int64_t{1} << 30;
+  return generated >= 0 && generated < kMax && more < kMax - generated;
+}
+
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
 template <class Tensors>
 bool all_have_dimensions(const Tensors& tensors) {
@@ -48,6 +54,7 @@ struct Guarded<function, Check> {
 
   // For a recorded op, which is called through the dispatcher (OpRow::check).
   static void check_boxed(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+    // One in the process, shared by all threads; it does not change.
     static const auto kernel = c10::KernelFunction::makeFromUnboxedRuntimeFunction(&check);
     std::vector<c10::IValue> arguments = stack;
     kernel.callBoxed(op, c10::DispatchKeySet(), &arguments);
