@@ -37,11 +37,11 @@ export const neg = (all: Tensors): Tensor[] => negatives(all) as Tensor[];
 export const lerp_ = (all: Tensors, ends: Tensors, weight: number): unknown => op('lerp_', 'Scalar')(all, ends, weight);
 
 /** Larger parameters take longer than the call, and their temporaries should not live longer than needed. */
-const MOST_ELEMENTS = 1 << 14;
-const MOST_TOGETHER = 1 << 15;
+const MAX_ELEMENTS = 1 << 14;
+const MAX_TOGETHER = 1 << 15;
 
 const fits = (parameter: Tensor): boolean =>
-  parameter.numel <= MOST_ELEMENTS && parameter.device === 'cpu' && /^b?float/.test(parameter.dtype);
+  parameter.numel <= MAX_ELEMENTS && parameter.device === 'cpu' && /^b?float/.test(parameter.dtype);
 
 /** Splits what is due into lists of small parameters, and those to do alone. */
 export function lists<T extends { readonly parameter: Tensor }>(due: readonly T[]): T[][] {
@@ -56,7 +56,7 @@ export function lists<T extends { readonly parameter: Tensor }>(due: readonly T[
       continue;
     }
     elements += one.parameter.numel;
-    if (elements > MOST_TOGETHER && open.length > 0) {
+    if (elements > MAX_TOGETHER && open.length > 0) {
       all.push(open);
       open = [];
       elements = one.parameter.numel;

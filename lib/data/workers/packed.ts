@@ -55,7 +55,7 @@ export function pack(value: unknown): Packed {
 }
 
 /** With how many other storages of the same size a tensor's is compared. */
-const MOST_COMPARED = 16;
+const MAX_COMPARED = 16;
 
 /** Sums the bytes of storages and of ArrayBuffers. */
 class Memory {
@@ -80,7 +80,7 @@ class Memory {
     if (same.some((other) => native.sameStorage(other._handle, tensor._handle))) return;
     this.bytes += bytes;
     same.push(tensor);
-    if (same.length > MOST_COMPARED) same.shift();
+    if (same.length > MAX_COMPARED) same.shift();
   }
 }
 

@@ -14,7 +14,7 @@ import type { Job, Listener, Thread } from './thread';
 
 const FN = 'utils.data.DataLoader';
 /** How often a batch is done again whose worker was terminated. */
-const MOST_KILLED = 3;
+const MAX_KILLED = 3;
 
 type Answer = Extract<FromWorker, { type: 'batch' | 'over' }> | { readonly type: 'failed'; readonly error: unknown };
 
@@ -221,7 +221,7 @@ export class WorkerSource implements Source, Listener {
       first.killed++;
       const why =
         error ?? (exited ? new Error('the worker called process.exit') : new Error('the worker was terminated'));
-      if (error !== undefined || exited || first.killed >= MOST_KILLED) {
+      if (error !== undefined || exited || first.killed >= MAX_KILLED) {
         this.#fail(first.id, thread.index, why);
         jobs.shift();
       }
