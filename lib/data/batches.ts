@@ -90,7 +90,8 @@ class Chunked implements Batches {
       const next = this.#advance();
       if (next === null) break;
       if (rest.length === 0 && next.length - this.#at >= this.size) return this.#take(next);
-      rest.push(...this.#rest(this.size - rest.length));
+      // One by one: a batch may have more indices than a call may have arguments.
+      for (const index of this.#rest(this.size - rest.length)) rest.push(index);
     }
     if (rest.length === 0 || (this.dropLast && rest.length < this.size)) {
       this.end();

@@ -398,3 +398,15 @@ test('arguments', () => {
   expect([loader.length, new DataLoader([1, 2, 3], { batchSize: 2 }).length]).toEqual([2, 2]);
   expect(new DataLoader(new Stream(3)).length).toBeUndefined();
 });
+
+test('a batch may have more samples than a call may have arguments, and than there are', async () => {
+  const rows = new TensorDataset(torch.arange(200_000));
+  const loader = new DataLoader(rows, { batchSize: 300_000, shuffle: true });
+  const shapes: unknown[] = [];
+  for await (const [batch] of loader) {
+    shapes.push(batch.shape);
+    batch.dispose();
+  }
+  expect(shapes).toEqual([[200_000]]);
+  torch.disposeAll(rows);
+});
