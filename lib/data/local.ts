@@ -69,7 +69,28 @@ export class StreamSource implements Source {
   next(): unknown {
     if (this.#ended) return END;
     this.#iterator ??= asUser(() => this.#start());
-    return this.#read([]);
+    let samples = this.#read([]);
+    // A loop, since a continued pass may leave out any number of batches.
+    while (!isPromise(samples) && this.#isSkipped(samples)) samples = this.#ended ? [] : this.#read([]);
+    return isPromise(samples) ? this.#later(samples) : this.#batch(samples);
+  }
+
+  async #later(first: PromiseLike<unknown[]>): Promise<unknown> {
+    let samples = await first;
+    while (this.#isSkipped(samples)) samples = this.#ended ? [] : await this.#read([]);
+    return this.#batch(samples);
+  }
+
+  /** Whether it is one of the batches to leave out. */
+  #isSkipped(samples: unknown[]): boolean {
+    if (this.skip === 0 || this.#isOver(samples)) return false;
+    this.skip--;
+    return true;
+  }
+
+  /** Whether no batch is made of them. */
+  #isOver(samples: unknown[]): boolean {
+    return samples.length === 0 || (this.dropLast && samples.length < this.size);
   }
 
   #start(): Iterator<unknown> | AsyncIterator<unknown> {
@@ -81,7 +102,7 @@ export class StreamSource implements Source {
   }
 
   /** Reads samples until the batch is complete. */
-  #read(samples: unknown[]): unknown {
+  #read(samples: unknown[]): unknown[] | Promise<unknown[]> {
     while (samples.length < this.size) {
       const step = asUser(() => this.#iterator!.next());
       if (isPromise(step)) {
@@ -95,10 +116,10 @@ export class StreamSource implements Source {
       }
       samples.push(value);
     }
-    return this.#batch(samples);
+    return samples;
   }
 
-  async #readAsync(samples: unknown[], first: PromiseLike<IteratorResult<unknown>>): Promise<unknown> {
+  async #readAsync(samples: unknown[], first: PromiseLike<IteratorResult<unknown>>): Promise<unknown[]> {
     let step = await first;
     for (;;) {
       if (step.done) {
@@ -108,7 +129,7 @@ export class StreamSource implements Source {
       if (samples.push(step.value) >= this.size) break;
       step = await (this.#iterator as AsyncIterator<unknown>).next();
     }
-    return this.#batch(samples);
+    return samples;
   }
 
   #over(): void {
@@ -117,11 +138,7 @@ export class StreamSource implements Source {
   }
 
   #batch(samples: unknown[]): unknown {
-    if (samples.length === 0 || (this.dropLast && samples.length < this.size)) return END;
-    if (this.skip > 0) {
-      this.skip--;
-      return this.next();
-    }
+    if (this.#isOver(samples)) return END;
     const batch = scope(() => batchOf(samples, this.form));
     if (!isPromise(batch)) {
       this.progress.advance(null);

@@ -161,6 +161,35 @@ test('resuming a pass over 1,000,000 samples draws its order once, and leaves no
   expect(counts()).toEqual(before);
 });
 
+test('a stream without a cursor is read anew behind any number of batches', async () => {
+  class Count extends IterableDataset {
+    constructor(readonly last: number) {
+      super();
+    }
+    override *[Symbol.iterator]() {
+      for (let i = 0; i < this.last; i++) yield i;
+    }
+  }
+  class Later extends IterableDataset {
+    override async *[Symbol.asyncIterator]() {
+      yield* new Count(10);
+    }
+  }
+  const at = (position: number) => ({ ...new DataLoader(new Count(1)).stateDict(), position, seed: '1' });
+  const batchSize = 2;
+  const [here, later, past] = [new Count(60_001), new Later(), new Count(5)].map(
+    (dataset) => new DataLoader(dataset, { batchSize }),
+  );
+  here!.loadStateDict(at(30_000));
+  expect([...here!].map((batch) => batch.toArray())).toEqual([[60_000]]);
+  later!.loadStateDict(at(4));
+  const seen: unknown[] = [];
+  for await (const batch of later!) seen.push(batch.toArray());
+  expect(seen).toEqual([[8, 9]]);
+  past!.loadStateDict(at(30_000));
+  expect([...past!]).toEqual([]);
+});
+
 test('refuses what is not a state', () => {
   const loader = new DataLoader(samples, { shuffle: true, generator: new torch.Generator() });
   const state = loader.stateDict();
