@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "codegen/bindings/emit.h"
-#include "codegen/bindings/load.h"
-#include "codegen/bindings/plan.h"
-#include "codegen/bindings/spec.h"
-#include "codegen/bindings/type_rules.h"
+#include "codegen/bindings/emit/emit.h"
+#include "codegen/bindings/input/load.h"
+#include "codegen/bindings/plan/plan.h"
+#include "codegen/bindings/spec/spec.h"
+#include "codegen/bindings/spec/type_rules.h"
 #include "codegen/common/diagnostics.h"
 #include "codegen/common/output.h"
 

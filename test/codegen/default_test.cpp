@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "codegen/bindings/load_default.h"
+#include "codegen/bindings/input/load_default.h"
 #include "codegen/common/numbers.h"
 #include "codegen/declarations/defaults.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "codegen/bindings/dts_doc.h"
-#include "codegen/bindings/dts_text.h"
-#include "codegen/bindings/emit.h"
-#include "codegen/bindings/names.h"
-#include "codegen/bindings/parse_function.h"
-#include "codegen/bindings/type_rules.h"
+#include "codegen/bindings/dts/doc.h"
+#include "codegen/bindings/dts/text.h"
+#include "codegen/bindings/emit/emit.h"
+#include "codegen/bindings/spec/parse_function.h"
+#include "codegen/bindings/spec/type_rules.h"
+#include "codegen/bindings/text/names.h"
 #include "codegen/common/diagnostics.h"
 
 namespace codegen {

@@ -1,13 +1,13 @@
 // Given guards.yaml, when it is loaded and emitted, then an op has its check, or the error names line and expectation.
-#include "codegen/bindings/guards.h"
+#include "codegen/bindings/spec/guards.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/bindings/emit.h"
-#include "codegen/bindings/parse_function.h"
+#include "codegen/bindings/emit/emit.h"
+#include "codegen/bindings/spec/parse_function.h"
 #include "codegen/common/diagnostics.h"
 
 namespace codegen {

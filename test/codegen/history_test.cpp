@@ -1,5 +1,5 @@
 // Given ledgers of several releases, when an overload is looked up, then the first release that has it is named.
-#include "codegen/bindings/history.h"
+#include "codegen/bindings/plan/history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Given a tiny Declarations.yaml, when it is loaded, then the model has its contents or the error names line and
 // expectation.
-#include "codegen/bindings/load.h"
+#include "codegen/bindings/input/load.h"
 
 #include <gtest/gtest.h>
 

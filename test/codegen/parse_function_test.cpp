@@ -1,10 +1,10 @@
-#include "codegen/bindings/parse_function.h"
+#include "codegen/bindings/spec/parse_function.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-#include "codegen/bindings/js_text.h"
+#include "codegen/bindings/text/js_text.h"
 #include "codegen/model/type_table.h"
 
 namespace codegen {

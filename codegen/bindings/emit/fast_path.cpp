@@ -1,0 +1,342 @@
+#include "codegen/bindings/emit/fast_path.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "codegen/bindings/emit/js_templates.h"
+#include "codegen/bindings/text/js_text.h"
+#include "codegen/common/template.h"
+#include "codegen/model/type_table.h"
+
+namespace codegen {
+namespace {
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
+
+Plain plain_of(const Type& type) { return type_row(type.base).plain; }
+
+bool is_number(const Type& type) {
+  const Plain plain = plain_of(type);
+  return !type.list && (plain == Plain::Number || plain == Plain::Integer || plain == Plain::Boolean);
+}
+
+// Whether the parser could accept for `b` a value that passed the test of `a`.
+bool may_overlap(const Type& a, const Type& b) {
+  const Plain left = plain_of(a);
+  const Plain right = plain_of(b);
+  if ((!a.list && left == Plain::None) || (!b.list && right == Plain::None)) return true;
+  // Lists differ by their elements; empty ones go to the parser, see has_list_rival(). A number fits any list of
+  // numbers.
+  const auto takes_number = [](const Type& t) {
+    return t.list && t.size > 0 && (t.base == Base::Int || t.base == Base::Float);
+  };
+  if (a.list && b.list && a.base != b.base) return takes_number(a) && takes_number(b);
+  if (takes_number(a) && is_number(b)) return true;
+  if (a.list == b.list && (a.list || left == right)) return true;
+  if (a.nullable || b.nullable) return true;
+  if (is_number(a) && is_number(b)) return true;
+  if (!a.list && left == Plain::Tensor && is_number(b)) return true;  // a tensor without dimensions counts as a number
+  // A number is accepted for int[N].
+  return !a.list && (left == Plain::Integer || left == Plain::Number) && b.list;
+}
+
+struct Test {
+  std::string condition;
+  std::string value;
+  // For a list: the expression that reads it, undefined if it does not fit. Reading can run user code, so it comes
+  // after all other tests and after all handles are read.
+  std::string read = {};
+};
+
+std::optional<Test> test_of(const Type& type, const std::string& name, bool not_empty) {
+  const std::string least = not_empty ? ", 1" : "";
+  const std::string local = "p" + name.substr(1);
+  // A single number is accepted and repeated.
+  if (type.list && type.base == Base::Int && type.size > 0 && !type.element_nullable) {
+    const std::string size = std::to_string(type.size);
+    return Test{"", local,
+                fill(js::kReadIntsOfSize, {{"local", local}, {"value", name}, {"size", size}, {"least", least}})};
+  }
+  if (type.list) {
+    if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
+    const char* const reader = type.base == Base::Int ? js::kReadInts : js::kReadNumbers;
+    return Test{"", local, fill(reader, {{"local", local}, {"value", name}, {"least", least}})};
+  }
+  const auto test = [&](const char* text) { return Test{fill(text, {{"value", name}}), name}; };
+  switch (plain_of(type)) {  // the same tests as isPlain() in lib/call/plain.ts
+    case Plain::None:
+      return std::nullopt;
+    case Plain::Tensor:
+      if (type.nullable) return std::nullopt;
+      return Test{fill(js::kIsTensor, {{"value", name}}), fill(js::kHandle, {{"tensor", name}})};
+    case Plain::Number:
+      return test(js::kIsNumber);
+    case Plain::Integer:
+      return test(js::kIsInteger);
+    case Plain::Boolean:
+      return test(js::kIsBoolean);
+    case Plain::String:
+      return test(js::kIsString);
+  }
+  throw std::logic_error("fast_path.cpp lacks a test for a kind of plain values");
+}
+
+// For a number passed instead of a tensor.
+Test number_test(const std::string& name) {
+  return {fill(js::kIsNumber, {{"value", name}}), fill(js::kNumberTensor, {{"value", name}})};
+}
+
+std::optional<std::string> default_text(const Argument& argument) {
+  if (!argument.default_value) return std::nullopt;
+  const Default& value = *argument.default_value;
+  if (value.kind == Default::Kind::Dtype) return std::nullopt;  // its number is only known at run time
+  if (value.kind == Default::Kind::MemoryFormat) {
+    // Serialised models fix the enum's values.
+    if (value.text == "contiguous") return "0";
+    if (value.text == "preserve") return "1";
+    return std::nullopt;
+  }
+  // null means absent, for a tensor as for any other value.
+  return default_json(value);
+}
+
+std::string result_text(const PlannedOp& op, const std::string& call, const std::vector<std::string>& names) {
+  const auto& returns = op.declaration->returns;
+  if (returns.empty()) return fill(js::kReturnNothing, {{"call", call}});
+  if (returns.size() == 1) {
+    const Return& result = returns[0];
+    if (result.alias.find('!') != std::string::npos) {
+      for (size_t i = 0; i < op.declaration->arguments.size(); ++i) {
+        const Argument& argument = op.declaration->arguments[i];
+        if (argument.mutated && argument.alias == result.alias) {
+          return fill(js::kReturnArgument, {{"call", call}, {"argument", names[i]}});
+        }
+      }
+    }
+    if (result.type.base == Base::Tensor && !result.type.list) return fill(js::kReturnTensor, {{"call", call}});
+    if (!result.type.list &&
+        (result.type.base == Base::Int || result.type.base == Base::Float || result.type.base == Base::Bool)) {
+      return fill(js::kReturnValue, {{"call", call}});
+    }
+  }
+  return fill(js::kReturnResults, {{"row", std::to_string(op.number)}, {"call", call}});
+}
+
+class Builder {
+ public:
+  Builder(const Plan& plan, const Group& group, bool method) : plan_(plan), group_(group), method_(method) {}
+
+  FastPath build() {
+    FastPath result;
+    for (size_t given = 0; given <= kMaxParameters; ++given) {
+      const std::string body = cases_for(given);
+      if (body.empty()) continue;
+      result.cases += fill(js::kCase, {{"count", std::to_string(given)}, {"lines", body}});
+      result.parameters = given;
+    }
+    result.locals = locals_of(result.cases, result.parameters);
+    return result;
+  }
+
+ private:
+  // The locals that the cases assign to, as a declaration.
+  static std::string locals_of(const std::string& cases, size_t parameters) {
+    std::vector<std::string> names = {"h"};
+    for (size_t i = 0; i < parameters; ++i) {
+      names.push_back("h" + std::to_string(i));
+      names.push_back("p" + std::to_string(i));
+    }
+    std::string text;
+    for (const std::string& name : names) {
+      if (cases.find(name + " = ") != std::string::npos) text += (text.empty() ? "let " : ", ") + name;
+    }
+    return text.empty() ? text : text + ";";
+  }
+
+  bool is_self(const PlannedOp& op, size_t index) const { return method_ && static_cast<int>(index) == op.self; }
+
+  // The indices of the arguments that are positional parameters for the caller.
+  std::vector<size_t> positional(const PlannedOp& op) const {
+    std::vector<size_t> indices;
+    const auto& arguments = op.declaration->arguments;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].kwarg_only && !arguments[i].out && !is_self(op, i)) indices.push_back(i);
+    }
+    return indices;
+  }
+
+  bool accepts_count(const PlannedOp& op, size_t given) const {
+    const auto& arguments = op.declaration->arguments;
+    const auto indices = positional(op);
+    if (given > indices.size()) return false;
+    if (std::any_of(arguments.begin(), arguments.end(), [](const Argument& a) { return a.out; })) return false;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto at = std::find(indices.begin(), indices.begin() + static_cast<long>(given), i);
+      const bool is_given = at != indices.begin() + static_cast<long>(given) || is_self(op, i);
+      if (!is_given && !arguments[i].default_value) return false;
+    }
+    return true;
+  }
+
+  // Whether an earlier overload without a fast case might accept the values that fit `op`.
+  bool is_hidden(const PlannedOp& op, const std::vector<const PlannedOp*>& slow, size_t given) const {
+    const auto mine = positional(op);
+    for (const PlannedOp* other : slow) {
+      const auto theirs = positional(*other);
+      bool apart = false;
+      for (size_t i = 0; i < given; ++i) {
+        const auto& a = op.declaration->arguments[mine[i]].type;
+        const auto& b = other->declaration->arguments[theirs[i]].type;
+        apart = apart || !may_overlap(a, b);
+      }
+      if (!apart) return true;
+    }
+    return false;
+  }
+
+  // Whether another overload takes a list of other elements in the same place, so that an empty list fits both.
+  bool has_list_rival(const PlannedOp& op, size_t given) const {
+    const auto mine = positional(op);
+    for (const int index : group_.ops) {
+      const PlannedOp& other = plan_.ops[static_cast<size_t>(index)];
+      if (&other == &op || !accepts_count(other, given)) continue;
+      const auto theirs = positional(other);
+      for (size_t i = 0; i < given; ++i) {
+        const Type& a = op.declaration->arguments[mine[i]].type;
+        const Type& b = other.declaration->arguments[theirs[i]].type;
+        if (a.list && b.list && a.base != b.base) return true;
+      }
+    }
+    return false;
+  }
+
+  static bool is_tensor(const Argument& argument) { return argument.type.base == Base::Tensor && !argument.type.list; }
+
+  // Whether one of the passed values is a list that a fast path reads.
+  bool reads_list(const PlannedOp& op, size_t given) const {
+    const auto indices = positional(op);
+    return std::any_of(indices.begin(), indices.begin() + static_cast<long>(given), [&](size_t i) {
+      const Type& type = op.declaration->arguments[i].type;
+      return type.list && (type.base == Base::Int || type.base == Base::Float);
+    });
+  }
+
+  // Whether a handle would be read after the number passed instead of a tensor is written.
+  bool has_handle_after(const PlannedOp& op, size_t given, size_t number) const {
+    if (number == kNone) return false;
+    const auto indices = positional(op);
+    for (size_t i = number + 1; i < op.declaration->arguments.size(); ++i) {
+      const auto at = std::find(indices.begin(), indices.begin() + static_cast<long>(given), i);
+      const bool is_given = at != indices.begin() + static_cast<long>(given);
+      if (is_self(op, i) || (is_given && is_tensor(op.declaration->arguments[i]))) return true;
+    }
+    return false;
+  }
+
+  std::string cases_for(size_t given) const {
+    std::string text;
+    std::vector<const PlannedOp*> slow;  // earlier overloads that take this many arguments, without a fast case
+    for (const int index : group_.ops) {
+      const PlannedOp& op = plan_.ops[static_cast<size_t>(index)];
+      if (op.shadowed || !accepts_count(op, given)) continue;
+      const auto line = is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
+      // A case without a test takes every call, so later cases are unreachable.
+      if (line && given == 0) return *line;
+      if (line) {
+        text += *line;
+        if (op.number_tensors) text += line_for(op, given, last_tensor(op, given)).value_or("");
+      } else {
+        slow.push_back(&op);
+      }
+    }
+    return text;
+  }
+
+  // The last passed parameter if it is a tensor that may be passed as a number, else kNone.
+  size_t last_tensor(const PlannedOp& op, size_t given) const {
+    if (given == 0) return kNone;
+    const size_t last = positional(op)[given - 1];
+    const Argument& argument = op.declaration->arguments[last];
+    return argument.type.base == Base::Tensor && !argument.type.list && !argument.mutated ? last : kNone;
+  }
+
+  // One case: the test of all passed values, then the call. `number` is the index of a tensor passed as a number.
+  std::optional<std::string> line_for(const PlannedOp& op, size_t given, size_t number) const {
+    return number == kNone ? std::nullopt : line(op, given, number);
+  }
+  std::optional<std::string> line_for(const PlannedOp& op, size_t given) const { return line(op, given, kNone); }
+
+  std::optional<std::string> line(const PlannedOp& op, size_t given, size_t number) const {
+    const auto& arguments = op.declaration->arguments;
+    const auto& returns = op.declaration->returns;
+    const auto hands_back = [](const Return& r) { return r.alias.find('!') != std::string::npos; };
+    if (returns.size() > 1 && std::any_of(returns.begin(), returns.end(), hands_back)) return std::nullopt;
+    const auto indices = positional(op);
+    const bool rival = has_list_rival(op, given);
+    std::string conditions;
+    std::string reads;
+    std::string handles;
+    std::vector<std::string> names(arguments.size());
+    std::string values;
+    const auto add = [](std::string* text, const std::string& separator, const std::string& part) {
+      if (!text->empty() && !part.empty()) *text += separator;
+      *text += part;
+    };
+    const bool in_order = !reads_list(op, given) && !has_handle_after(op, given, number);
+    // The handle of a tensor, which must be read before the lists, because a Proxy's `get` is user code.
+    const auto handle_of = [&](const std::string& tensor, const std::string& local) {
+      const std::string handle = fill(js::kHandle, {{"tensor", tensor}});
+      if (in_order) return handle;
+      add(&handles, ", ", local + " = " + handle);
+      return local;
+    };
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!values.empty()) values += ", ";
+      const auto at = std::find(indices.begin(), indices.end(), i);
+      const size_t position = static_cast<size_t>(at - indices.begin());
+      if (is_self(op, i)) {
+        names[i] = "this";
+        values += handle_of("this", "h");
+        continue;
+      }
+      if (at == indices.end() || position >= given) {
+        const auto text = default_text(arguments[i]);
+        if (!text) return std::nullopt;
+        values += *text;
+        continue;
+      }
+      names[i] = "a" + std::to_string(position);
+      const auto test =
+          i == number ? std::optional<Test>(number_test(names[i])) : test_of(arguments[i].type, names[i], rival);
+      if (!test) return std::nullopt;
+      add(&conditions, " && ", test->condition);
+      if (!test->read.empty()) add(&reads, " && ", fill(js::kIsRead, {{"read", test->read}}));
+      const bool is_handle = i != number && is_tensor(arguments[i]);
+      values += is_handle ? handle_of(names[i], "h" + std::to_string(position)) : test->value;
+    }
+    // The first list's test reads the handles first.
+    if (!handles.empty() && !reads.empty()) reads.insert(1, handles + ", ");
+    if (!handles.empty() && reads.empty()) reads = "(" + handles + ", true)";
+    add(&conditions, " && ", reads);
+    // Trailing nulls are omitted: native code treats missing arguments as null.
+    while (values.size() >= 6 && values.compare(values.size() - 6, 6, ", null") == 0) values.resize(values.size() - 6);
+    const std::string call = fill(js::kCall, {{"row", std::to_string(op.number)}, {"values", values}});
+    const std::string result = result_text(op, call, names);
+    if (!conditions.empty()) return fill(js::kTestedLine, {{"conditions", conditions}, {"result", result}});
+    const bool is_one = result.find("; ") == std::string::npos;
+    return fill(js::kUntestedLine, {{"result", is_one ? result : fill(js::kStatements, {{"statements", result}})}});
+  }
+
+  const Plan& plan_;
+  const Group& group_;
+  const bool method_;
+};
+
+}  // namespace
+
+FastPath fast_path(const Plan& plan, const Group& group, bool method) { return Builder(plan, group, method).build(); }
+
+}  // namespace codegen

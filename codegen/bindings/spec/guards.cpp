@@ -1,0 +1,68 @@
+#include "codegen/bindings/spec/guards.h"
+
+#include <set>
+
+#include "codegen/bindings/spec/spec_file.h"
+
+namespace codegen {
+
+std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
+  std::map<std::string, Guard> guards;
+  if (!std::filesystem::exists(path)) return guards;
+  const File file(path);
+  for (const YAML::Node& node : file.list(file.root(), "guards")) {
+    Guard guard;
+    guard.argument = file.text(node, "argument");
+    guard.demand = file.text(node, "demand");
+    guard.expected = file.text(node, "expected");
+    guard.got = file.text(node, "got");
+    guard.reason = file.text(node, "reason");
+    if (const YAML::Node some = node["some_releases"]; some) {
+      if (!some.IsScalar() || some.as<std::string>() != "true") {
+        file.fail(some, "'some_releases' has an invalid value", "'true'");
+      }
+      guard.some_releases = true;
+    }
+    for (const YAML::Node& op : file.list(node, "ops")) {
+      guard.line = line_of(op);
+      if (!guards.emplace(op.as<std::string>(), guard).second)
+        file.fail(op, "the op is listed twice", "one guard per op");
+    }
+  }
+  return guards;
+}
+
+void check_guards(const Spec& spec, const Model& model) {
+  std::map<std::string, const Declaration*> declared;
+  for (const Declaration& declaration : model.declarations) declared[declaration.full_name()] = &declaration;
+  for (const auto& [name, guard] : spec.guards) {
+    const auto found = declared.find(name);
+    if (found == declared.end()) {
+      if (guard.some_releases) continue;
+      throw Error("guards.yaml", guard.line, "'" + name + "' is not declared", "an op of this libtorch");
+    }
+    std::set<std::string> taken;
+    for (const Argument& argument : found->second->arguments) taken.insert(argument.name);
+    if (taken.count(guard.argument) == 0) {
+      throw Error("guards.yaml", guard.line, "'" + name + "' does not take '" + guard.argument + "'",
+                  "an argument of the op");
+    }
+  }
+}
+
+std::string guard_name(const Declaration& declaration) { return "Guard_" + declaration.cpp_struct(); }
+
+std::string guard_struct(const Declaration& declaration, const Guard& guard) {
+  std::string types;
+  std::string parameters;
+  for (size_t i = 0; i < declaration.arguments.size(); ++i) {
+    const std::string type = "A" + std::to_string(i);
+    types += (i == 0 ? "class " : ", class ") + type;
+    parameters += (i == 0 ? "" : ", ") + ("[[maybe_unused]] const " + type + "& ") + declaration.arguments[i].name;
+  }
+  return "// " + guard.reason + "\nstruct " + guard_name(declaration) + " {\n  template <" + types +
+         ">\n  static void check(" + parameters + ") {\n    TORCH_CHECK(" + guard.demand + ", \"" + guard.argument +
+         ": expected \", " + guard.expected + ", \", got \", " + guard.got + ");\n  }\n};\n";
+}
+
+}  // namespace codegen

@@ -1,0 +1,36 @@
+// Applies the rules of types.yaml to an overload: which arguments become type parameters, and the type of its result.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/bindings/spec/spec.h"
+#include "codegen/model/schema.h"
+
+namespace codegen {
+
+// Reads types.yaml. Throws Error with file, line and expectation.
+std::vector<TypeRule> load_type_rules(const std::filesystem::path& path);
+
+// Whether an argument chooses dimensions by index.
+bool is_dimension(const Argument& argument);
+
+// "TOther", the type parameter of the argument `other`.
+std::string type_parameter_name(const Argument& argument);
+
+// The rule that an overload follows, or nullptr.
+const TypeRule* rule_of(const Spec& spec, const Declaration& declaration);
+
+// An expression of a rule with each `$name` replaced by its type parameter, or by its text in `replaced`.
+std::string instantiate(const std::string& expression, const Declaration& declaration,
+                        const std::map<std::string, std::string>& replaced = {});
+
+// The types of the algebra that a generated file uses, for its import.
+std::vector<std::string> algebra_names(const Spec& spec);
+
+// Throws Error if a rule's op exists but none of its overloads follows the rule.
+void check_rules(const Spec& spec, const Model& model);
+
+}  // namespace codegen
