@@ -6,31 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace codegen {
+#include "codegen/model/fit.h"
 
-// The schema's base types. A new type needs only an entry here and a row in type_table.cpp.
-enum class Base {
-  Tensor,
-  Scalar,
-  Int,
-  Float,
-  Bool,
-  Str,
-  Dtype,
-  Layout,
-  MemoryFormat,
-  Device,
-  Generator,
-  ScriptModule,  // only in classes
-  Storage,
-  Stream,
-  Dimname,
-  QScheme,
-  DeviceIndex,
-  SymBool,
-  Any,   // only in public functions, which interpret the value themselves
-  True,  // only in public functions: the literal, which decides the result type
-};
+namespace codegen {
 
 // A schema type: `Tensor`, `Tensor?`, `Tensor[]`, `Tensor?[]`, `int[2]`, `int[2]?`, `bool[3]`, …
 struct Type {

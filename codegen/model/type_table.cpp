@@ -47,38 +47,26 @@ std::string with_suffixes(const std::string& base, const Type& type) {
 
 const std::vector<TypeRow>& type_table() {
   static const std::vector<TypeRow> table = {
-      {Base::Tensor, "Tensor", "Tensor", 'T', Plain::Tensor, "Tensor", "at::Tensor", "at::TensorList", "Tensor",
-       "Tensor"},
-      {Base::Scalar, "Scalar", "Scalar", 'S', Plain::Number, "number, bigint, boolean or complex", "const at::Scalar &",
-       "at::ArrayRef<at::Scalar>", "Scalar", kNumber},
-      {Base::Int, "Int", "int", 'I', Plain::Integer, "integer", "int64_t", "at::IntArrayRef", kInteger, kInteger},
-      {Base::Float, "Float", "float", 'F', Plain::Number, "number", "double", "at::ArrayRef<double>", "number",
-       "number"},
-      {Base::Bool, "Bool", "bool", 'B', Plain::Boolean, "boolean", "bool", "::std::array<bool,N>", "boolean",
-       "boolean"},
-      {Base::Str, "Str", "str", 's', Plain::String, "string", "c10::string_view", "at::ArrayRef<c10::string_view>",
-       "string", "string"},
-      {Base::Dtype, "Dtype", "ScalarType", 'D', Plain::None, "dtype", "at::ScalarType", "at::ArrayRef<at::ScalarType>",
-       "DTypeLike", "DType"},
-      {Base::Layout, "Layout", "Layout", 'L', Plain::None, "layout", "at::Layout", "", "Layout", "Layout"},
-      {Base::MemoryFormat, "MemoryFormat", "MemoryFormat", 'M', Plain::None, "memory format", "at::MemoryFormat", "",
-       "MemoryFormat", "MemoryFormat"},
-      {Base::Device, "Device", "Device", 'V', Plain::None, "device", "at::Device", "", "Device", "Device"},
-      {Base::Generator, "Generator", "Generator", 'G', Plain::None, "Generator", "at::Generator", "", "Generator",
-       "Generator"},
-      {Base::ScriptModule, "ScriptModule", "ScriptModule", 'P', Plain::None, "ScriptModule", "", "", "ScriptModule",
-       "ScriptModule"},
-      {Base::Storage, "Storage", "Storage", 'R', Plain::None, "Storage", "at::Storage", "", "Storage", "Storage"},
-      {Base::Stream, "Stream", "Stream", 'X', Plain::None, "Stream", "at::Stream", "", "Stream", "Stream"},
-      {Base::Dimname, "Dimname", "Dimname", 'N', Plain::None, "dimension name", "at::Dimname", "at::DimnameList",
-       "string | null", "string | null"},
-      {Base::QScheme, "QScheme", "QScheme", 'Q', Plain::None, "quantization scheme", "at::QScheme", "", "string",
-       "string"},
-      {Base::DeviceIndex, "DeviceIndex", "DeviceIndex", 'O', Plain::None, "number of a device", "at::DeviceIndex", "",
-       "number", "number"},
-      {Base::SymBool, "SymBool", "SymBool", 'Z', Plain::None, "boolean", "c10::SymBool", "", "boolean", "boolean"},
-      {Base::Any, "Any", "Any", 'A', Plain::None, "value", "", "", "unknown", "unknown"},
-      {Base::True, "True", "True", 'Y', Plain::None, "true", "", "", "true", "true"},
+      {Base::Tensor, "Tensor", "Tensor", 'T', "at::Tensor", "at::TensorList", "Tensor", "Tensor"},
+      {Base::Scalar, "Scalar", "Scalar", 'S', "const at::Scalar &", "at::ArrayRef<at::Scalar>", "Scalar", kNumber},
+      {Base::Int, "Int", "int", 'I', "int64_t", "at::IntArrayRef", kInteger, kInteger},
+      {Base::Float, "Float", "float", 'F', "double", "at::ArrayRef<double>", "number", "number"},
+      {Base::Bool, "Bool", "bool", 'B', "bool", "::std::array<bool,N>", "boolean", "boolean"},
+      {Base::Str, "Str", "str", 's', "c10::string_view", "at::ArrayRef<c10::string_view>", "string", "string"},
+      {Base::Dtype, "Dtype", "ScalarType", 'D', "at::ScalarType", "at::ArrayRef<at::ScalarType>", "DTypeLike", "DType"},
+      {Base::Layout, "Layout", "Layout", 'L', "at::Layout", "", "Layout", "Layout"},
+      {Base::MemoryFormat, "MemoryFormat", "MemoryFormat", 'M', "at::MemoryFormat", "", "MemoryFormat", "MemoryFormat"},
+      {Base::Device, "Device", "Device", 'V', "at::Device", "", "Device", "Device"},
+      {Base::Generator, "Generator", "Generator", 'G', "at::Generator", "", "Generator", "Generator"},
+      {Base::ScriptModule, "ScriptModule", "ScriptModule", 'P', "", "", "ScriptModule", "ScriptModule"},
+      {Base::Storage, "Storage", "Storage", 'R', "at::Storage", "", "Storage", "Storage"},
+      {Base::Stream, "Stream", "Stream", 'X', "at::Stream", "", "Stream", "Stream"},
+      {Base::Dimname, "Dimname", "Dimname", 'N', "at::Dimname", "at::DimnameList", "string | null", "string | null"},
+      {Base::QScheme, "QScheme", "QScheme", 'Q', "at::QScheme", "", "string", "string"},
+      {Base::DeviceIndex, "DeviceIndex", "DeviceIndex", 'O', "at::DeviceIndex", "", "number", "number"},
+      {Base::SymBool, "SymBool", "SymBool", 'Z', "c10::SymBool", "", "boolean", "boolean"},
+      {Base::Any, "Any", "Any", 'A', "", "", "unknown", "unknown"},
+      {Base::True, "True", "True", 'Y', "", "", "true", "true"},
   };
   return table;
 }
@@ -88,8 +76,8 @@ const char* plain_name(Plain plain) {
   return names[static_cast<size_t>(plain)];
 }
 
-const TypeRow kNumberTensor = {Base::Tensor,       "NumberTensor", "Tensor",         'W',      Plain::None,
-                               "Tensor or number", "at::Tensor",   "at::TensorList", "Tensor", "Tensor"};
+const TypeRow kNumberTensor = {Base::Tensor, "NumberTensor",   "Tensor", 'W',
+                               "at::Tensor", "at::TensorList", "Tensor", "Tensor"};
 
 const TypeRow& type_row(Base base) {
   for (const TypeRow& row : type_table()) {

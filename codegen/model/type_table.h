@@ -8,21 +8,16 @@
 
 namespace codegen {
 
-// The JavaScript values of a type that need no conversion. Lists, null and other values that a type accepts are
-// converted by lib/call/convert.ts.
-enum class Plain { None, Tensor, Number, Integer, Boolean, String };
 inline constexpr Plain kPlains[] = {Plain::None,    Plain::Tensor,  Plain::Number,
                                     Plain::Integer, Plain::Boolean, Plain::String};
 const char* plain_name(Plain plain);
 
-// One base type. A new type needs only an entry in `Base` and a row in type_table.cpp.
+// How one base type is written. Which values fit it is in fit.h.
 struct TypeRow {
   Base base;
   const char* name;         // as in `Base`, for lib/generated/codes.d.ts
   const char* schema_name;  // as in a schema: "Tensor", "int", "ScalarType"
   char code;                // one letter for the JS signature tables: 'T', 'I', 'D'
-  Plain plain;
-  const char* expected;     // in errors: "expected integer, got …"
   const char* cpp;          // the element as Declarations.yaml's dynamic_type writes it: "at::Tensor", "int64_t"
   const char* cpp_list;     // a list of it: "at::TensorList"; "" if schemas do not have such lists
   const char* ts_argument;  // TypeScript type of one accepted value: "number | bigint"

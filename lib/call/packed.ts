@@ -5,6 +5,7 @@
  */
 import { native } from '../addon/native';
 import { whenTurnEnds } from '../errors/turn';
+import { isInteger, isNumber } from './plain';
 
 const ring = native.ints;
 /** Longer lists are passed as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
@@ -44,9 +45,6 @@ function copyOf<T>(list: readonly unknown[], least: number, fits: (value: unknow
   return copy;
 }
 
-const isInteger = Number.isInteger as (value: unknown) => value is number;
-const isNumber = (value: unknown): value is number => typeof value === 'number';
-
 /**
  * The encoding of an array of at least `least` integers for an op: see read_packed() of native/convert. Undefined for other
  * values. Each element is checked and copied in one read, so that the op gets the checked value.
@@ -75,7 +73,7 @@ export function ints(list: unknown, least = 0): number | number[] | undefined {
 /** The same for an `int[size]`, where a single number is repeated `size` times. */
 export function intsOf(value: unknown, size: number, least = 0): number | number[] | undefined {
   if (typeof value !== 'number') return ints(value, least);
-  if (!Number.isInteger(value)) return undefined;
+  if (!isInteger(value)) return undefined;
   if (reading && isBeingRead()) return new Array<number>(size).fill(value);
   const first = nextInt + size > ring.length ? 0 : nextInt;
   for (let i = 0; i < size; i++) ring[first + i] = value;

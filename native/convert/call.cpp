@@ -62,7 +62,7 @@ c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index
 at::Tensor& Call::number_tensor(napi_value value, size_t index, double code) {
   if (code <= async::kPending) throw PendingTensor(index);
   const auto number = read_number(*this, value, index, code);
-  if (!number) throw BadArgument(index, "a Tensor", describe_value(env, value));
+  if (!number) throw BadArgument(index, expected_of(Base::Tensor), describe_value(env, value));
   numbers.push_front(c10::scalar_to_tensor(*number));
   numbers.front().unsafeGetTensorImpl()->set_wrapped_number(true);
   return numbers.front();

@@ -11,6 +11,11 @@ namespace {
 
 constexpr double kTwoTo63 = 9223372036854775808.0;
 
+// The readers below take the plain values of these types.
+static_assert(is_plain(Base::Int, Plain::Integer) && is_plain(Base::Float, Plain::Number) &&
+              is_plain(Base::Scalar, Plain::Number) && is_plain(Base::Bool, Plain::Boolean) &&
+              is_plain(Base::Str, Plain::String) && is_plain(Base::Tensor, Plain::Tensor));
+
 napi_valuetype type_of(Call& call, napi_value value) {
   napi_valuetype type = napi_undefined;
   check(call.env, napi_typeof(call.env, value, &type));
@@ -92,14 +97,19 @@ double read_member(Call& call, napi_value object, const char* name, size_t index
 
 }  // namespace
 
+std::string expected_of(Base base) {
+  const std::string text = codegen::fit_of(base).expected;
+  return (std::string("aeiou").find(text[0]) != std::string::npos ? "an " : "a ") + text;
+}
+
 int64_t read_int(Call& call, napi_value value, size_t index) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) == napi_ok) {
-    if (!is_integer(number)) throw BadArgument(index, "an integer", describe_value(call.env, value));
+    if (!is_integer(number)) throw BadArgument(index, expected_of(Base::Int), describe_value(call.env, value));
     return static_cast<int64_t>(number);
   }
   if (type_of(call, value) == napi_bigint) return read_bigint(call, value, index);
-  throw BadArgument(index, "an integer", describe_value(call.env, value));
+  throw BadArgument(index, expected_of(Base::Int), describe_value(call.env, value));
 }
 
 Packed read_packed(Call& call, napi_value value) {
@@ -114,7 +124,7 @@ Packed read_packed(Call& call, napi_value value) {
 }
 
 int64_t read_packed_int(Call&, double number, size_t index) {
-  if (!is_integer(number)) throw BadArgument(index, "an integer", std::to_string(number));
+  if (!is_integer(number)) throw BadArgument(index, expected_of(Base::Int), std::to_string(number));
   return static_cast<int64_t>(number);
 }
 
@@ -122,19 +132,19 @@ double read_double(Call& call, napi_value value, size_t index) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) == napi_ok) return number;
   if (type_of(call, value) == napi_bigint) return static_cast<double>(read_bigint(call, value, index));
-  throw BadArgument(index, "a number", describe_value(call.env, value));
+  throw BadArgument(index, expected_of(Base::Float), describe_value(call.env, value));
 }
 
 bool read_bool(Call& call, napi_value value, size_t index) {
   bool result = false;
   if (napi_get_value_bool(call.env, value, &result) == napi_ok) return result;
-  throw BadArgument(index, "a boolean", describe_value(call.env, value));
+  throw BadArgument(index, expected_of(Base::Bool), describe_value(call.env, value));
 }
 
 std::string read_string(Call& call, napi_value value, size_t index) {
   size_t length = 0;
   if (napi_get_value_string_utf8(call.env, value, nullptr, 0, &length) != napi_ok) {
-    throw BadArgument(index, "a string", describe_value(call.env, value));
+    throw BadArgument(index, expected_of(Base::Str), describe_value(call.env, value));
   }
   std::string text(length, '\0');
   check(call.env, napi_get_value_string_utf8(call.env, value, text.data(), length + 1, &length));
@@ -164,7 +174,7 @@ at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
     case napi_object:
       return c10::complex<double>(read_member(call, value, "re", index), read_member(call, value, "im", index));
     default:
-      throw BadArgument(index, "a number, bigint, boolean or complex", describe_value(call.env, value));
+      throw BadArgument(index, expected_of(Base::Scalar), describe_value(call.env, value));
   }
 }
 
@@ -199,33 +209,33 @@ at::Dimname read_dimname(Call& call, napi_value value, size_t index) {
 at::Generator read_generator(Call& call, napi_value value, size_t index) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number > 0)) {
-    throw BadArgument(index, "a Generator", describe_value(call.env, value));
+    throw BadArgument(index, expected_of(Base::Generator), describe_value(call.env, value));
   }
   at::Generator* generator = call.state.generators().find(static_cast<uint64_t>(number));
-  if (generator == nullptr) throw BadArgument(index, "a Generator", "a disposed Generator");
+  if (generator == nullptr) throw BadArgument(index, expected_of(Base::Generator), "a disposed Generator");
   return *generator;
 }
 
 at::Storage read_storage(Call& call, napi_value value, size_t index) {
   at::Tensor& tensor = call.tensor(value, index);
-  if (!tensor.has_storage()) throw BadArgument(index, "a Storage", "a tensor without a storage");
+  if (!tensor.has_storage()) throw BadArgument(index, expected_of(Base::Storage), "a tensor without a storage");
   return tensor.storage();
 }
 
 c10::Stream read_stream(Call& call, napi_value value, size_t index) {
   // JS passes [device, id].
-  if (list_length(call, value, index, "a Stream") != 2) {
-    throw BadArgument(index, "a Stream", describe_value(call.env, value));
+  if (list_length(call, value, index, expected_of(Base::Stream).c_str()) != 2) {
+    throw BadArgument(index, expected_of(Base::Stream), describe_value(call.env, value));
   }
   const c10::Device device = read_device(call, list_element(call, value, 0), index);
   return c10::Stream(c10::Stream::UNSAFE, device, read_int(call, list_element(call, value, 1), index));
 }
 
-int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, const char* expected) {
+int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, Base base) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) != napi_ok || !is_integer(number) || number < 0 ||
       number >= static_cast<double>(count)) {
-    throw BadArgument(index, expected, describe_value(call.env, value));
+    throw BadArgument(index, expected_of(base), describe_value(call.env, value));
   }
   return static_cast<int64_t>(number);
 }
@@ -245,6 +255,10 @@ uint32_t list_length(Call& call, napi_value value, size_t index, const char* exp
   uint32_t length = 0;
   if (napi_get_array_length(call.env, value, &length) == napi_ok) return length;
   throw BadArgument(index, expected, describe_value(call.env, value));
+}
+
+uint32_t list_length(Call& call, napi_value value, size_t index, Base element) {
+  return list_length(call, value, index, (std::string("array of ") + codegen::fit_of(element).expected).c_str());
 }
 
 napi_value list_element(Call& call, napi_value value, uint32_t position) {

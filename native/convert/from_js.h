@@ -21,6 +21,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "codegen/model/fit.h"
 #include "native/compat.h"
 #include "native/convert/call.h"
 
@@ -29,6 +30,12 @@
 #endif
 
 namespace ltn {
+
+// What an argument of a base type expects, from the table that codegen and TypeScript use too.
+using codegen::Base;
+using codegen::Plain;
+std::string expected_of(Base base);  // "an integer"
+constexpr bool is_plain(Base base, Plain plain) { return codegen::fit_of(base).plain == plain; }
 
 // ---- single values, out of line: one copy for all ops (from_js.cpp) ----
 int64_t read_int(Call& call, napi_value value, size_t index);
@@ -45,62 +52,65 @@ at::Generator read_generator(Call& call, napi_value value, size_t index);
 at::Storage read_storage(Call& call, napi_value value, size_t index);
 c10::Stream read_stream(Call& call, napi_value value, size_t index);
 // A number that JS looked up in `native.enums`; refuses numbers outside the enum.
-int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, const char* expected);
+int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, Base base);
 bool is_null(Call& call, napi_value value);
 // Whether argument `index` is null, undefined or not passed.
 inline bool is_absent(Call& call, size_t index) { return index >= call.given || is_null(call, call.arguments[index]); }
 bool is_null_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
+// The length of an array. Throws BadArgument with `expected`, or with the type of the elements.
 uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected);
+uint32_t list_length(Call& call, napi_value value, size_t index, Base element);
 napi_value list_element(Call& call, napi_value value, uint32_t position);
 
-// ---- element readers by C++ type ----
+// ---- element readers by C++ type: `base` is its row in the table, whose plain values `read` takes ----
 template <class T>
 struct Element;
 template <>
 struct Element<int64_t> {
-  static constexpr const char* list = "an array of integers";
+  static constexpr Base base = Base::Int;
   static int64_t read(Call& c, napi_value v, size_t i) { return read_int(c, v, i); }
 };
 template <>
 struct Element<c10::SymInt> {
-  static constexpr const char* list = "an array of integers";
+  static constexpr Base base = Base::Int;
   static c10::SymInt read(Call& c, napi_value v, size_t i) { return c10::SymInt(read_int(c, v, i)); }
 };
 template <>
 struct Element<c10::DeviceIndex> {
+  static constexpr Base base = Base::DeviceIndex;
   static c10::DeviceIndex read(Call& c, napi_value v, size_t i) { return read_device_index(c, v, i); }
 };
 template <>
 struct Element<double> {
-  static constexpr const char* list = "an array of numbers";
+  static constexpr Base base = Base::Float;
   static double read(Call& c, napi_value v, size_t i) { return read_double(c, v, i); }
 };
 template <>
 struct Element<bool> {
-  static constexpr const char* list = "an array of booleans";
+  static constexpr Base base = Base::Bool;
   static bool read(Call& c, napi_value v, size_t i) { return read_bool(c, v, i); }
 };
 template <>
 struct Element<at::Scalar> {
-  static constexpr const char* list = "an array of scalars";
+  static constexpr Base base = Base::Scalar;
   static at::Scalar read(Call& c, napi_value v, size_t i) { return read_scalar(c, v, i); }
 };
 #ifdef LTN_HAS_DIMNAMES
 at::Dimname read_dimname(Call& call, napi_value value, size_t index);
 template <>
 struct Element<at::Dimname> {
-  static constexpr const char* list = "an array of dimension names";
+  static constexpr Base base = Base::Dimname;
   static at::Dimname read(Call& c, napi_value v, size_t i) { return read_dimname(c, v, i); }
 };
 #endif
 template <>
 struct Element<at::Tensor> {
-  static constexpr const char* list = "an array of Tensors";
+  static constexpr Base base = Base::Tensor;
   static at::Tensor read(Call& c, napi_value v, size_t i) { return c.tensor(v, i); }
 };
 template <>
 struct Element<c10::optional<at::Tensor>> {
-  static constexpr const char* list = "an array of Tensors and nulls";
+  static constexpr Base base = Base::Tensor;
   static c10::optional<at::Tensor> read(Call& c, napi_value v, size_t i) {
     if (is_null_tensor(c, v)) return c10::nullopt;
     return c.tensor(v, i);
@@ -108,38 +118,44 @@ struct Element<c10::optional<at::Tensor>> {
 };
 template <>
 struct Element<c10::Device> {
+  static constexpr Base base = Base::Device;
   static c10::Device read(Call& c, napi_value v, size_t i) { return read_device(c, v, i); }
 };
 template <>
 struct Element<at::Generator> {
+  static constexpr Base base = Base::Generator;
   static at::Generator read(Call& c, napi_value v, size_t i) { return read_generator(c, v, i); }
 };
 template <>
 struct Element<at::Storage> {
+  static constexpr Base base = Base::Storage;
   static at::Storage read(Call& c, napi_value v, size_t i) { return read_storage(c, v, i); }
 };
 template <>
 struct Element<c10::Stream> {
+  static constexpr Base base = Base::Stream;
   static c10::Stream read(Call& c, napi_value v, size_t i) { return read_stream(c, v, i); }
 };
 template <>
 struct Element<c10::ScalarType> {
+  static constexpr Base base = Base::Dtype;
   static c10::ScalarType read(Call& c, napi_value v, size_t i) {
-    return static_cast<c10::ScalarType>(
-        read_enum(c, v, i, static_cast<int64_t>(c10::ScalarType::NumOptions), "a dtype"));
+    return static_cast<c10::ScalarType>(read_enum(c, v, i, static_cast<int64_t>(c10::ScalarType::NumOptions), base));
   }
 };
 template <>
 struct Element<c10::Layout> {
+  static constexpr Base base = Base::Layout;
   static c10::Layout read(Call& c, napi_value v, size_t i) {
-    return static_cast<c10::Layout>(read_enum(c, v, i, static_cast<int64_t>(c10::Layout::NumOptions), "a layout"));
+    return static_cast<c10::Layout>(read_enum(c, v, i, static_cast<int64_t>(c10::Layout::NumOptions), base));
   }
 };
 template <>
 struct Element<c10::MemoryFormat> {
+  static constexpr Base base = Base::MemoryFormat;
   static c10::MemoryFormat read(Call& c, napi_value v, size_t i) {
     return static_cast<c10::MemoryFormat>(
-        read_enum(c, v, i, static_cast<int64_t>(c10::MemoryFormat::ChannelsLast3d) + 1, "a memory format"));
+        read_enum(c, v, i, static_cast<int64_t>(c10::MemoryFormat::ChannelsLast3d) + 1, base));
   }
 };
 
@@ -162,7 +178,7 @@ c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
       return list;
     }
   }
-  const uint32_t length = list_length(c, v, index, Element<T>::list);
+  const uint32_t length = list_length(c, v, index, Element<T>::base);
   list.reserve(length);
   for (uint32_t i = 0; i < length; ++i) list.push_back(Element<T>::read(c, list_element(c, v, i), index));
   return list;
@@ -225,7 +241,7 @@ struct FromJs<const at::ITensorListRef&> {
 template <>
 struct FromJs<const c10::List<c10::optional<at::Tensor>>&> {
   FromJs(Call& c, size_t i) {
-    const uint32_t length = list_length(c, c.arguments[i], i, Element<c10::optional<at::Tensor>>::list);
+    const uint32_t length = list_length(c, c.arguments[i], i, Element<c10::optional<at::Tensor>>::base);
     list.reserve(length);
     for (uint32_t p = 0; p < length; ++p) {
       list.push_back(Element<c10::optional<at::Tensor>>::read(c, list_element(c, c.arguments[i], p), i));
@@ -291,9 +307,9 @@ struct FromJs<c10::optional<c10::string_view>> {
 template <size_t N>
 struct FromJs<std::array<bool, N>> {
   FromJs(Call& c, size_t i) {
-    const uint32_t length = list_length(c, c.arguments[i], i, Element<bool>::list);
+    const uint32_t length = list_length(c, c.arguments[i], i, Element<bool>::base);
     if (length != N) {
-      throw BadArgument(i, "an array of " + std::to_string(N) + " booleans", std::to_string(length) + " elements");
+      throw BadArgument(i, "array of " + std::to_string(N) + " booleans", std::to_string(length) + " elements");
     }
     for (uint32_t p = 0; p < N; ++p) value[p] = read_bool(c, list_element(c, c.arguments[i], p), i);
   }

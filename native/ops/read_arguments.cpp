@@ -123,7 +123,7 @@ class Reader {
         return list_of<int64_t>(call_, value, index);
       case ValueKind::Text: {
         c10::List<std::string> list;
-        const uint32_t length = list_length(call_, value, index, "an array of names");
+        const uint32_t length = list_length(call_, value, index, Base::Str);
         for (uint32_t i = 0; i < length; ++i) {
           list.push_back(read_text(list_element(call_, value, i), index).toStringRef());
         }
@@ -137,7 +137,7 @@ class Reader {
   template <class T>
   IValue read_tensors(napi_value value, size_t index) {
     c10::List<T> list;
-    const uint32_t length = list_length(call_, value, index, "an array of Tensors");
+    const uint32_t length = list_length(call_, value, index, Base::Tensor);
     for (uint32_t i = 0; i < length; ++i) {
       const napi_value element = list_element(call_, value, i);
       if constexpr (!std::is_same_v<T, at::Tensor>) {

@@ -48,6 +48,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
 /** What native code and codegen share, and the rooms that may include it. */
 const SHARED: Record<string, readonly string[]> = {
   'codegen/model/flags.h': ['native/handles'],
+  'codegen/model/fit.h': ['native/convert'],
 };
 const NOT_CODE: Record<string, readonly string[]> = {
   native: ['CMakeLists.txt', 'core_sources.txt', 'cuda_none_sources.txt', 'cuda_sources.txt', 'node_sources.txt'],

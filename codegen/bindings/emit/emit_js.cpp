@@ -22,14 +22,14 @@ std::string op_list(const Plan& plan, const Group& group) {
 
 // What lib/call/ knows of each base type, by its letter.
 std::string kinds_text() {
-  const auto kind = [](const TypeRow& row) {
-    return fill(js::kKind, {{"letter", std::string(1, row.code)},
-                            {"expected", js_string(row.expected)},
-                            {"plain", std::to_string(static_cast<int>(row.plain))}});
+  const auto kind = [](char letter, const Fit& fit) {
+    return fill(js::kKind, {{"letter", std::string(1, letter)},
+                            {"expected", js_string(fit.expected)},
+                            {"plain", std::to_string(static_cast<int>(fit.plain))}});
   };
   std::string text;
-  for (const TypeRow& row : type_table()) text += kind(row);
-  return text + kind(kNumberTensor);
+  for (const TypeRow& row : type_table()) text += kind(row.code, fit_of(row.base));
+  return text + kind(kNumberTensor.code, kNumberTensorFit);
 }
 
 // The signatures of all rows of the op table, as strings that are decoded on first use.

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
 
-Plain plain_of(const Type& type) { return type_row(type.base).plain; }
+Plain plain_of(const Type& type) { return fit_of(type.base).plain; }
 
 bool is_number(const Type& type) {
   const Plain plain = plain_of(type);
@@ -62,7 +62,7 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
   }
   if (type.list) {
     if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
-    const char* const reader = type.base == Base::Int ? js::kReadInts : js::kReadNumbers;
+    const char* const reader = plain_of(type) == Plain::Integer ? js::kReadInts : js::kReadNumbers;
     return Test{"", local, fill(reader, {{"local", local}, {"value", name}, {"least", least}})};
   }
   const auto test = [&](const char* text) { return Test{fill(text, {{"value", name}}), name}; };
