@@ -74,7 +74,7 @@ async function runSome(tally, { areas, fast }) {
   if (areas.some((area) => nativeAreas.includes(area))) {
     await tally.part('codegen and native tests', () => nativeTests());
   }
-  const slow = fast ? JSON.parse(readFileSync(inRoot('test', 'slow.json'), 'utf8')) : [];
+  const slow = fast ? Object.keys(JSON.parse(readFileSync(inRoot('test', 'slow.json'), 'utf8'))) : [];
   const files = (areas.length > 0 ? areas.flatMap(filesOf) : testFiles()).filter((file) => !slow.includes(file));
   if (files.length > 0) await tally.part('Jest', () => jestTests(['--runTestsByPath', ...files]));
 }
