@@ -223,6 +223,7 @@ export function graphReport(root: Root, variable: string): GraphReport {
   const last = root.rounds - 1;
   return {
     variable,
+    onGradient: (root.flags[last]! & GraphFlag.onGradient) !== 0,
     tensors: root.tensors[last]!,
     nodes: root.nodes[last]!,
     atLeast: (root.flags[last]! & GraphFlag.cutOff) !== 0,

@@ -9,6 +9,8 @@ export const REPORT_VERSION = 1;
 export interface GraphReport {
   /** The name of the value in the source; empty if unknown. */
   variable: string;
+  /** The gradient of the value carries it, not the value itself. */
+  onGradient: boolean;
   /** Live tensors of the site that have a graph. */
   tensors: number;
   /** Nodes of the largest such graph, without leaves; with `atLeast`, a lower bound. */
@@ -25,6 +27,8 @@ export interface Cause {
   kind: 'graph' | 'view-pins-base' | 'open-scope' | 'tokens' | 'model-per-call' | 'dead-worker' | 'slow-consumer';
   text: string;
   remedy: string;
+  /** For `open-scope` and `tokens`: where most of the scopes were opened, or of the tokens made, if that was recorded. */
+  place?: Frame;
   /** For `open-scope` with `--why`: where the scope was opened, that of most bytes. */
   openedAt?: string;
   /** The worker thread that ended: its number, the file of its program, and when. */

@@ -15,7 +15,9 @@ import type {
   Series,
   StartInfo,
   Tick,
+  TokenTotals,
 } from './records';
+import type { Openings } from './openings';
 import type { Survivors } from './survivors';
 
 /** The live tensors of one process, with the mapping of their ids. */
@@ -24,6 +26,8 @@ export interface Detail {
   shapes: IdMap<readonly number[]>;
   /** For tensors that died. */
   survivors: Survivors;
+  /** By the process's own numbers. */
+  openings: Openings;
   siteId(id: number): number;
   labelId(id: number): number;
   environment(id: number): number;
@@ -50,6 +54,8 @@ export class Capture {
   readonly series = new Map<string, Series>();
   /** By site. */
   readonly graphs = new IdMap<GraphSeries>();
+  /** Tokens of `share()`, by their site and that of the tensors. */
+  readonly tokens = new IdMap<TokenTotals>();
   /** Bytes of an incomplete packet at the end: the process was killed while writing. */
   tornBytes = 0;
   /** Packets with a wrong checksum, which `lost` counts. */

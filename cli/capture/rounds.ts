@@ -7,16 +7,19 @@ import {
   deviceName,
   GRAPH_BYTES,
   OLD_ROUND_BYTES,
+  OPENING_BYTES,
   PacketType,
   ROUND_BYTES,
   ROW_BYTES,
   SAMPLING_BYTES,
   SCOPE_BYTES,
+  TOKEN_BYTES,
 } from './format';
 import { IdMap } from './id-map';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
 import type { GraphSeries, Series, Tick } from './records';
+import { Openings } from './openings';
 import { Survivors } from './survivors';
 
 const NONE = -(2n ** 63n);
@@ -29,6 +32,7 @@ export class ProcessReader {
   private readonly living = new LivingTensors();
   private readonly shapes = new IdMap<readonly number[]>();
   private readonly survivors = new Survivors();
+  private readonly openings = new Openings();
   /** Packets of the round whose own packet has not been read yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
@@ -46,6 +50,7 @@ export class ProcessReader {
       living: this.living,
       shapes: this.shapes,
       survivors: this.survivors,
+      openings: this.openings,
       siteId: same,
       labelId: same,
       environment: same,
@@ -99,6 +104,13 @@ export class ProcessReader {
       case PacketType.Sampling:
         checkLength(payload, SAMPLING_BYTES, 'sampling');
         this.sampling = { made: u64(payload, 0), distance: u64(payload, 8) };
+        break;
+      case PacketType.Openings:
+        for (let at = 0; at + OPENING_BYTES <= payload.length; at += OPENING_BYTES)
+          this.openings.add(payload.readUInt32LE(at), payload.readUInt32LE(at + 4), payload.readUInt32LE(at + 8));
+        break;
+      case PacketType.Tokens:
+        for (let at = 0; at + TOKEN_BYTES <= payload.length; at += TOKEN_BYTES) this.readTokens(payload, at);
         break;
       case PacketType.Rows:
       case PacketType.Births:
@@ -193,6 +205,20 @@ export class ProcessReader {
       series.hiddenStorages[i] = u64(payload, at + 24);
       series.hiddenBytes[i] = u64(payload, at + 32);
     }
+  }
+
+  private readTokens(payload: Buffer, at: number): void {
+    const [siteId, origin] = [payload.readUInt32LE(at), payload.readUInt32LE(at + 4)];
+    const place = origin * U32 + siteId;
+    if (!this.capture.tokens.has(place)) this.budget.take('series of counters');
+    this.capture.tokens.set(place, {
+      siteId,
+      origin,
+      made: u64(payload, at + 8),
+      taken: u64(payload, at + 16),
+      waiting: u64(payload, at + 24),
+      waitingBytes: u64(payload, at + 32),
+    });
   }
 
   private graphsOf(siteId: number): GraphSeries {

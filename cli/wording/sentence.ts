@@ -1,5 +1,6 @@
 /** The verdict in one sentence: what leaks, since when, how fast, how certain, and when memory runs out. */
 import { isYoungAndGrowing } from '../analysis/analyse';
+import { GRADIENT_REMEDY } from '../analysis/causes';
 import type { GraphReport, Report, SiteReport, Summary } from '../analysis/report';
 import { plainColors } from '../terminal/colors';
 import { counted, formatBytes, formatDuration } from '../terminal/units';
@@ -124,8 +125,11 @@ function graphText(
   const made = held.slice(0, MAX_MAKERS).map(line).join(', ');
   const of =
     bytes > 0 ? ` ${formatBytes(bytes)} held by graphs ${bytes === 1 ? 'was' : 'were'} allocated at ${made}.` : '';
+  const [carries, remedy] = graph.onGradient
+    ? ['has a gradient that carries', GRADIENT_REMEDY]
+    : ['carries', 'use detach() or item()'];
   return (
-    `${bold(line(site))}${called} carries a graph of ${size}${step}; use detach() or item(). ` +
+    `${bold(line(site))}${called} ${carries} a graph of ${size}${step}; ${remedy}. ` +
     `${grows}${sinceText(site, summary)}${freedText(site)}${sure}.${of}`
   );
 }
