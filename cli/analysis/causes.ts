@@ -72,7 +72,9 @@ function graphCause({ graph }: SiteReport): Cause | undefined {
 function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
   const numbers = new Map<number, number>();
   for (const [i, { group }] of leaks.entries()) for (const { series } of group.members) numbers.set(series.siteId, i);
-  const found = leaks.map((): Living => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set(), openings: new Map() }));
+  const found = leaks.map(
+    (): Living => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set(), openings: new Map() }),
+  );
   let rows = 0;
   for (const [process, detail] of details.entries()) {
     const { living } = detail;
@@ -175,10 +177,11 @@ function tokenCause(capture: Capture, site: SiteReport, group: Group): Cause | u
   const [waiting, bytes] = [sum((one) => one.waiting), sum((one) => one.waitingBytes)];
   const remedy = 'take each with `torch.fromShared`, or dispose it';
   if (waiting > 0 && bytes >= MOST * site.hiddenBytes) {
-    const of = sum(({ made }) => made);
+    const [made, taken] = [sum((one) => one.made), sum((one) => one.taken)];
     return {
       kind: 'tokens',
-      text: `${waiting.toLocaleString('en-US')} of ${counted(of, 'token')} of \`share()\` ${waiting === 1 ? 'was' : 'were'} not taken and ${waiting === 1 ? 'holds' : 'hold'} ${formatBytes(bytes)}`,
+      tokens: { made, taken, waiting, waitingBytes: bytes },
+      text: `${waiting.toLocaleString('en-US')} of ${counted(made, 'token')} of \`share()\` ${waiting === 1 ? 'was' : 'were'} not taken and ${waiting === 1 ? 'holds' : 'hold'} ${formatBytes(bytes)}`,
       remedy,
       ...placeOf(capture, most(tokens.map((one) => [one.siteId, one.waitingBytes]))),
     };

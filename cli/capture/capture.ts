@@ -3,7 +3,9 @@
 import { deviceName, dtypeName } from './format';
 import { IdMap } from './id-map';
 import type { Kind } from './kinds';
+import type { Lifetimes } from './lifetimes';
 import type { LivingTensors } from './living';
+import type { Openings } from './openings';
 import type {
   EndInfo,
   Frame,
@@ -17,7 +19,6 @@ import type {
   Tick,
   TokenTotals,
 } from './records';
-import type { Openings } from './openings';
 import type { Survivors } from './survivors';
 
 /** The live tensors of one process, with the mapping of their ids. */
@@ -28,6 +29,8 @@ export interface Detail {
   survivors: Survivors;
   /** By the process's own numbers. */
   openings: Openings;
+  /** Of tensors that died; undefined if they were not collected. */
+  lifetimes: Lifetimes | undefined;
   siteId(id: number): number;
   labelId(id: number): number;
   environment(id: number): number;

@@ -55,16 +55,19 @@ export class Lifetimes {
     else if (held !== undefined) this.owners.set(next, { bytes: held.bytes, fromMs: roundMs });
   }
 
-  /** What is known of one site on one device. */
-  of(place: number): Iterable<Lifetime> {
-    return this.all.get(place)?.values() ?? [];
+  /** By site and device. */
+  *[Symbol.iterator](): Generator<[place: number, its: Iterable<Lifetime>]> {
+    for (const [place, its] of this.all) yield [place, its.values()];
   }
 
-  /** That of a live tensor. */
-  living(birth: Birth): Lifetime {
+  /** That of a live tensor; and of its storage, if that is not its own from the beginning. */
+  living(birth: Birth): Lifetime[] {
+    const { birthMs, isView, weight } = birth;
     const held = this.heldBy(birth);
-    const times = timesOf(birth, held?.fromMs ?? birth.birthMs, Number.POSITIVE_INFINITY);
-    return { ...times, tensors: birth.weight, bytes: (held?.bytes ?? 0) * birth.weight };
+    const end = Number.POSITIVE_INFINITY;
+    const own = { ...timesOf(birth, birthMs, end), tensors: weight, bytes: isView ? 0 : birth.bytes * weight };
+    if (!isView || held === undefined) return [own];
+    return [own, { ...timesOf(birth, held.fromMs, end), tensors: 0, bytes: held.bytes * weight }];
   }
 
   private heldBy({ id, isView, bytes, birthMs }: Birth) {

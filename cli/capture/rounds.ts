@@ -16,10 +16,11 @@ import {
   TOKEN_BYTES,
 } from './format';
 import { IdMap } from './id-map';
+import type { Lifetimes } from './lifetimes';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
-import type { GraphSeries, Series, Tick } from './records';
 import { Openings } from './openings';
+import type { GraphSeries, Series, Tick } from './records';
 import { Survivors } from './survivors';
 
 const NONE = -(2n ** 63n);
@@ -45,12 +46,14 @@ export class ProcessReader {
     private readonly capture: Capture,
     private readonly budget = new Budget(),
     private readonly names = new Names(budget),
+    private readonly lifetimes?: Lifetimes,
   ) {
     capture.details.push({
       living: this.living,
       shapes: this.shapes,
       survivors: this.survivors,
       openings: this.openings,
+      lifetimes: this.lifetimes,
       siteId: same,
       labelId: same,
       environment: same,
@@ -167,6 +170,8 @@ export class ProcessReader {
       if (!(weight >= 0 && weight <= MAX_WEIGHT))
         throw new InvalidData(`birth: expected a weight from 0 to ${MAX_WEIGHT}, got ${weight}`);
       this.living.add(payload, at);
+      if ((payload[at + 43]! & 1) !== 0)
+        this.lifetimes?.born({ id: payload.readUInt32LE(at), storage: payload.readUInt32LE(at + 36), isView: true });
     }
   }
 
@@ -179,7 +184,9 @@ export class ProcessReader {
       if (type === PacketType.Scopes) living.setOwner(id, payload.readUInt32LE(at + 4));
       else if (type === PacketType.Kept) living.setOwner(id, KEPT);
       else {
-        if (before !== undefined) this.outlived(living.find(id), before);
+        const birth = before === undefined ? undefined : living.find(id);
+        if (before !== undefined) this.outlived(birth, before);
+        if (birth !== undefined) this.lifetimes?.died(birth, this.capture.ticks[tick]!.ms);
         living.delete(id);
       }
     }
