@@ -16,6 +16,9 @@
  * @property {number} smallOps
  * @property {number} auditRounds
  * @property {number} audited allocations in one round of the audit's loop
+ * @property {number} auditWarmMs of the adaptive sampler, whose credit for the beginning is spent in 10 s
+ * @property {number} profiled living tensors
+ * @property {number} profileRounds
  * @property {number} httpRounds
  * @property {{ closed: number, paced: number }} httpMs of one mode in one round
  * @property {number} reportRounds
@@ -39,6 +42,9 @@ export const plans = {
     smallOps: 5000,
     auditRounds: 7,
     audited: 200_000,
+    auditWarmMs: 12_000,
+    profiled: 100_000,
+    profileRounds: 21,
     httpRounds: 7,
     httpMs: { closed: 2000, paced: 10_000 },
     reportRounds: 3,
@@ -59,6 +65,9 @@ export const plans = {
     smallOps: 2000,
     auditRounds: 5,
     audited: 30_000,
+    auditWarmMs: 12_000,
+    profiled: 100_000,
+    profileRounds: 9,
     httpRounds: 5,
     httpMs: { closed: 1000, paced: 3000 },
     reportRounds: 1,
@@ -80,6 +89,9 @@ export const plans = {
     smallOps: 20,
     auditRounds: 1,
     audited: 1000,
+    auditWarmMs: 10,
+    profiled: 1000,
+    profileRounds: 2,
     httpRounds: 1,
     httpMs: { closed: 50, paced: 50 },
     reportRounds: 1,

@@ -22,6 +22,7 @@ import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
 import { opsSection } from './sections/ops.mjs';
 import { optimSection } from './sections/optim.mjs';
+import { pprofSection } from './sections/pprof.mjs';
 import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
 import { typesSection } from './sections/types.mjs';
@@ -42,6 +43,7 @@ const sections = {
   async: asyncSection,
   audit: auditSection,
   http: httpSection,
+  pprof: pprofSection,
   reports: reportsSection,
   types: typesSection,
   build: buildSection,
@@ -64,7 +66,10 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,reports' },
+        only: {
+          type: 'string',
+          default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,pprof,reports',
+        },
       },
     }).values;
   } catch (error) {

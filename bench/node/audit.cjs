@@ -19,5 +19,7 @@ function measure(count) {
   return Number(process.hrtime.bigint() - start) / (count * BATCH);
 }
 
-measure(Math.max(1, Math.round(batches / 5))); // warm-up
+const warmUntil = Date.now() + Number(process.argv[3] ?? 0);
+do measure(Math.max(1, Math.round(batches / 5)));
+while (Date.now() < warmUntil); // warm-up
 console.log(JSON.stringify({ ns: measure(batches) }));

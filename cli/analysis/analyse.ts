@@ -28,7 +28,7 @@ import {
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { isThinned, judgeSampled } from './sampled';
-import { deviceMatches, firstRound, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
+import { deviceMatches, firstRound, type Group, groupByPosition, isInventory, lastOf, stackOf, totalOf } from './sites';
 import { type ProcessGrowth, processGrowth, type SummaryOptions, summarise } from './summary';
 
 export interface AnalysisOptions extends SummaryOptions {
@@ -52,8 +52,9 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   // The more sites there are, the more significant each leak must be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
-  const root = rootOf(program, options);
-  if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root);
+  const root = rootWithLine(program, rootOf(program, options), options);
+  const savedBytes = all.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
+  if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root, savedBytes);
   const isSampled = isThinned(capture) && options.device === undefined;
   const sampled = isSampled ? judgeSampled(program, all, options) : undefined;
   const growing = groups.flatMap((group, i) =>
@@ -244,10 +245,17 @@ function sufficient(capture: Capture, groups: Group[], insufficient: Shortfall, 
   return enough > (ticks.at(-1)?.ms ?? 0) ? enough : null; // a longer run was too short for another reason
 }
 
+/** A tensor from before attaching has no line: the line that allocated most of what its graph holds stands for it. */
+function rootWithLine(program: Program, root: Root | undefined, options: RuleOptions): Root | undefined {
+  if (root === undefined || !isInventory(root.group.frame)) return root;
+  const group = hiddenAllocator(program, root.rounds, options);
+  return group === undefined || isInventory(group.frame) ? root : { ...root, group, isOlder: true };
+}
+
 /** Marks the site whose value carries a growing graph. */
-function addGraph(site: SiteReport, root: Root): void {
+function addGraph(site: SiteReport, root: Root, savedBytes: number): void {
   const { judgement, freedMs, sinceMs } = root;
-  site.graph = graphReport(root, variableAt(site));
+  site.graph = graphReport(root, root.isOlder === true ? '' : variableAt(site), savedBytes);
   if (site.verdict === 'leak') return;
   const { verdict, kind, p } = judgement;
   Object.assign(site, {

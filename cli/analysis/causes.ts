@@ -1,10 +1,13 @@
 /** Known causes of a leak, as far as the capture proves them, each with its remedy. */
 import type { Capture, Detail } from '../capture/capture';
 import { itemBytes } from '../capture/format';
+import type { TokenTotals } from '../capture/records';
+import { calledName } from '../code/enclosing';
+import { SourceMaps } from '../code/source-maps';
 import { linesAt } from '../code/text';
 import { counted, formatBytes } from '../terminal/units';
 import type { Cause, SiteReport } from './report';
-import { type Group, lastOf, totalOf } from './sites';
+import { type Group, lastOf, sourceStack, totalOf } from './sites';
 
 /** Rows of live tensors that are looked at. */
 const MAX_ROWS = 2 ** 20;
@@ -21,6 +24,10 @@ const IN_ORDER = 0.2;
 /** Garbage looks like a queue, but is freed all at once. */
 const LARGE_FALL = 0.4;
 
+/** For a gradient that carries a graph. */
+export const GRADIENT_REMEDY =
+  'use backward() without createGraph, zeroGrad({ setToNone: true }) after each step, or detach the gradient';
+
 /** What the live tensors of a site show. */
 interface Living {
   tensors: number;
@@ -30,19 +37,21 @@ interface Living {
   pins: { own: number; base: number }[];
   owned: number;
   scopes: Set<number>;
+  /** Tensors by the site that opened their scope. */
+  openings: Map<number, number>;
 }
 
-/** `leaks`: the sites that leak, with their groups. `unseenBytes`: bytes of tensors that no site has, such as those of models. */
+/** `leaks`: the sites that leak, with their groups. `unseenBytes`: bytes of tensors that no site has, in older captures. */
 export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Group }[], unseenBytes: number): void {
   const livings = livingOf(capture, leaks);
   const models = leaks.filter(({ site }) => isOfModels(site));
-  if (models.length === 1) models[0]!.site.liveBytes = unseenBytes;
+  if (models.length === 1 && models[0]!.site.liveBytes === 0) models[0]!.site.liveBytes = unseenBytes;
   for (const [i, { site, group }] of leaks.entries()) {
     const cause =
       graphCause(site) ??
       deadWorker(capture, site) ??
       (models.some((model) => model.site === site) ? modelCause(site) : undefined) ??
-      livingCause(livings[i]!) ??
+      livingCause(capture, livings[i]!) ??
       tokenCause(capture, site, group) ??
       slowConsumer(capture, site, group);
     if (cause !== undefined) site.cause = cause;
@@ -51,6 +60,8 @@ export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Gr
 
 function graphCause({ graph }: SiteReport): Cause | undefined {
   if (graph === null) return undefined;
+  if (graph.onGradient)
+    return { kind: 'graph', text: 'a gradient carries its autograd graph from step to step', remedy: GRADIENT_REMEDY };
   return {
     kind: 'graph',
     text: 'a value carries its autograd graph from step to step',
@@ -61,7 +72,9 @@ function graphCause({ graph }: SiteReport): Cause | undefined {
 function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
   const numbers = new Map<number, number>();
   for (const [i, { group }] of leaks.entries()) for (const { series } of group.members) numbers.set(series.siteId, i);
-  const found = leaks.map((): Living => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set() }));
+  const found = leaks.map(
+    (): Living => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set(), openings: new Map() }),
+  );
   let rows = 0;
   for (const [process, detail] of details.entries()) {
     const { living } = detail;
@@ -75,7 +88,14 @@ function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
       const one = found[site]!;
       one.tensors++;
       if (birth.owner === 'scope') one.owned++;
-      if (birth.scope > 0) one.scopes.add(process * 2 ** 32 + birth.scope);
+      if (birth.scope > 0) {
+        one.scopes.add(process * 2 ** 32 + birth.scope);
+        const opening = detail.openings.siteOf(birth.environment, birth.scope);
+        if (opening !== undefined) {
+          const id = detail.siteId(opening);
+          one.openings.set(id, (one.openings.get(id) ?? 0) + 1);
+        }
+      }
       if (!birth.isView) continue;
       storages.set(birth.storage, { site, base: birth.bytes, used: 0, own: sizeOf(detail, birth) });
     }
@@ -103,7 +123,17 @@ function sizeOf(
   return shape === undefined || item === undefined ? bytes : shape.reduce((n, size) => n * size, item);
 }
 
-function livingCause({ tensors, bases, pins, owned, scopes }: Living): Cause | undefined {
+/** The source position of a site. */
+function placeOf(capture: Capture, siteId: number | undefined): Pick<Cause, 'place'> {
+  const stack = siteId === undefined ? undefined : capture.stacks.get(siteId);
+  const place = stack === undefined ? undefined : sourceStack(stack, new SourceMaps())[0];
+  return place === undefined ? {} : { place: { ...place, function: calledName(place) } };
+}
+
+const most = <T>(all: Iterable<[T, number]>): T | undefined => [...all].sort((a, b) => b[1] - a[1])[0]?.[0];
+
+function livingCause(capture: Capture, living: Living): Cause | undefined {
+  const { tensors, bases, pins, owned, scopes, openings } = living;
   if (tensors === 0) return undefined;
   if (bases > 0 && pins.length >= MOST * bases) {
     const middle = (values: number[]) => formatBytes(values.sort((a, b) => a - b)[values.length >> 1]!);
@@ -116,14 +146,15 @@ function livingCause({ tensors, bases, pins, owned, scopes }: Living): Cause | u
     kind: 'open-scope',
     text: `${counted(owned, 'tensor')} ${owned === 1 ? 'is' : 'are'} owned by ${open}`,
     remedy: 'close it: `using scope = torch.openScope()`, or let the function of `torch.scope` end',
+    ...placeOf(capture, most(openings)),
   };
 }
 
 const LOADS = /\b(?:jit|inductor)\s*\.\s*load(?:Async|Package)?\s*\(/;
 
-/** The records of models have no bytes; the line of the call shows that they are models. */
+/** The line of the call shows that they are models. */
 function isOfModels(site: SiteReport): boolean {
-  if (site.liveBytes > 0 || site.liveTensors < 2) return false;
+  if (site.liveTensors < 2) return false;
   return LOADS.test(linesAt(site.file, site.line, 0)[0]?.text ?? '');
 }
 
@@ -136,17 +167,32 @@ function modelCause(site: SiteReport): Cause {
   };
 }
 
-/** Storages that no tensor and no graph holds are held by tokens. */
-function tokenCause({ graphs }: Capture, site: SiteReport, group: Group): Cause | undefined {
+/** Memory that tokens hold: counted, in captures that have it; else storages that no tensor and no graph holds. */
+function tokenCause(capture: Capture, site: SiteReport, group: Group): Cause | undefined {
+  const { graphs } = capture;
   if (site.hiddenBytes === 0 || site.hiddenGrowthBytesPerMinute === 0) return undefined;
-  const hasGraphs = [...graphs].some(([, { nodes }]) => (nodes.at(-1) ?? 0) > 0);
-  if (hasGraphs) return undefined;
   const ids = new Set(group.members.map(({ series }) => series.siteId));
-  const storages = [...ids].reduce((sum, id) => sum + (graphs.get(id)?.hiddenStorages.at(-1) ?? 0), 0);
+  const tokens = [...capture.tokens.values()].filter(({ origin, waiting }) => ids.has(origin) && waiting > 0);
+  const sum = (value: (one: TokenTotals) => number) => tokens.reduce((total, one) => total + value(one), 0);
+  const [waiting, bytes] = [sum((one) => one.waiting), sum((one) => one.waitingBytes)];
+  const remedy = 'take each with `torch.fromShared`, or dispose it';
+  if (waiting > 0 && bytes >= MOST * site.hiddenBytes) {
+    const [made, taken] = [sum((one) => one.made), sum((one) => one.taken)];
+    return {
+      kind: 'tokens',
+      tokens: { made, taken, waiting, waitingBytes: bytes },
+      text: `${waiting.toLocaleString('en-US')} of ${counted(made, 'token')} of \`share()\` ${waiting === 1 ? 'was' : 'were'} not taken and ${waiting === 1 ? 'holds' : 'hold'} ${formatBytes(bytes)}`,
+      remedy,
+      ...placeOf(capture, most(tokens.map((one) => [one.siteId, one.waitingBytes]))),
+    };
+  }
+  const hasGraphs = [...graphs].some(([, { nodes }]) => (nodes.at(-1) ?? 0) > 0);
+  if (hasGraphs || capture.tokens.size > 0) return undefined;
+  const storages = [...ids].reduce((all, id) => all + (graphs.get(id)?.hiddenStorages.at(-1) ?? 0), 0);
   return {
     kind: 'tokens',
     text: `${counted(storages, 'storage')} ${storages === 1 ? 'is' : 'are'} held by neither a tensor nor a graph: \`share()\` tokens not taken`,
-    remedy: 'take each with `torch.fromShared`, or dispose it',
+    remedy,
   };
 }
 

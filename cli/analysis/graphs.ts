@@ -46,6 +46,8 @@ export interface Root extends Carried {
   freedMs: number | null;
   /** When the line first had a graph, ms. */
   sinceMs: number;
+  /** The value is older than the recording, so `group` is the line that allocated most of what its graph holds. */
+  isOlder?: boolean;
 }
 
 /** Bytes allocated at the lines of `group` that at the end no live tensor accounts for but that are still held. */
@@ -219,14 +221,18 @@ function perStep(made: number[], nodes: number[], from: number, rounds: number):
   return steps > 0 ? Math.max(0, (nodes[rounds - 1]! - nodes[from]!) / steps) : 0;
 }
 
-export function graphReport(root: Root, variable: string): GraphReport {
+export function graphReport(root: Root, variable: string, savedBytes: number): GraphReport {
   const last = root.rounds - 1;
   return {
     variable,
+    isOlder: root.isOlder === true,
+    onGradient: (root.flags[last]! & GraphFlag.onGradient) !== 0,
     tensors: root.tensors[last]!,
     nodes: root.nodes[last]!,
     atLeast: (root.flags[last]! & GraphFlag.cutOff) !== 0,
     nodesPerStep: root.nodesPerStep >= 1 ? Math.round(root.nodesPerStep) : Math.round(root.nodesPerStep * 100) / 100,
+    nodesPerMinute: Math.round(root.judgement.growthTensorsPerMinute),
+    savedBytes,
     processBytesPerMinute: 0,
   };
 }

@@ -88,9 +88,13 @@ export function redactReport(report: Report, redaction: Redaction): Report {
   };
 }
 
-function redactCause({ openedAt: _place, ...cause }: Cause, redaction: Redaction): Cause {
-  const { worker } = cause;
-  return worker === undefined ? cause : { ...cause, worker: { ...worker, file: redaction.file(worker.file) } };
+function redactCause({ openedAt: _opened, ...cause }: Cause, redaction: Redaction): Cause {
+  const { worker, place } = cause;
+  return {
+    ...cause,
+    ...(worker === undefined ? {} : { worker: { ...worker, file: redaction.file(worker.file) } }),
+    ...(place === undefined ? {} : { place: redaction.frame(place) }),
+  };
 }
 
 export function redactStacks(stacks: StackTotals[], redaction: Redaction): StackTotals[] {

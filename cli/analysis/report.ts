@@ -9,13 +9,20 @@ export const REPORT_VERSION = 1;
 export interface GraphReport {
   /** The name of the value in the source; empty if unknown. */
   variable: string;
+  /** The value was made before attaching; the site is the line that allocated most of what its graph holds. */
+  isOlder: boolean;
+  /** The gradient of the value carries it, not the value itself. */
+  onGradient: boolean;
   /** Live tensors of the site that have a graph. */
   tensors: number;
   /** Nodes of the largest such graph, without leaves; with `atLeast`, a lower bound. */
   nodes: number;
   atLeast: boolean;
-  /** Nodes added per tensor that the site makes. */
+  /** Nodes added per tensor that the site makes; 0 if it makes none while the graph grows. */
   nodesPerStep: number;
+  nodesPerMinute: number;
+  /** Bytes of storages that graphs hold and no tensor accounts for, over all lines (`hiddenBytes`). */
+  savedBytes: number;
   /** Growth of the process outside tensors that goes with the graph: its nodes. Part of the site's growth. */
   processBytesPerMinute: number;
 }
@@ -25,6 +32,10 @@ export interface Cause {
   kind: 'graph' | 'view-pins-base' | 'open-scope' | 'tokens' | 'model-per-call' | 'dead-worker' | 'slow-consumer';
   text: string;
   remedy: string;
+  /** For `open-scope` and `tokens`: where most of the scopes were opened, or of the tokens made, if that was recorded. */
+  place?: Frame;
+  /** For `tokens`, if the capture counts them: those made of this site's tensors; `waiting` can be taken and never were. */
+  tokens?: { made: number; taken: number; waiting: number; waitingBytes: number };
   /** For `open-scope` with `--why`: where the scope was opened, that of most bytes. */
   openedAt?: string;
   /** The worker thread that ended: its number, the file of its program, and when. */

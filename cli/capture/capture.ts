@@ -3,7 +3,9 @@
 import { deviceName, dtypeName } from './format';
 import { IdMap } from './id-map';
 import type { Kind } from './kinds';
+import type { Lifetimes } from './lifetimes';
 import type { LivingTensors } from './living';
+import type { Openings } from './openings';
 import type {
   EndInfo,
   Frame,
@@ -15,6 +17,7 @@ import type {
   Series,
   StartInfo,
   Tick,
+  TokenTotals,
 } from './records';
 import type { Survivors } from './survivors';
 
@@ -24,6 +27,10 @@ export interface Detail {
   shapes: IdMap<readonly number[]>;
   /** For tensors that died. */
   survivors: Survivors;
+  /** By the process's own numbers. */
+  openings: Openings;
+  /** Of tensors that died; undefined if they were not collected. */
+  lifetimes: Lifetimes | undefined;
   siteId(id: number): number;
   labelId(id: number): number;
   environment(id: number): number;
@@ -50,6 +57,8 @@ export class Capture {
   readonly series = new Map<string, Series>();
   /** By site. */
   readonly graphs = new IdMap<GraphSeries>();
+  /** Tokens of `share()`, by their site and that of the tensors. */
+  readonly tokens = new IdMap<TokenTotals>();
   /** Bytes of an incomplete packet at the end: the process was killed while writing. */
   tornBytes = 0;
   /** Packets with a wrong checksum, which `lost` counts. */

@@ -25,6 +25,8 @@ export const GraphFlag = {
   carriesItself: 2,
   /** Counted right after a full collection. */
   collected: 4,
+  /** The graph is that of the gradient of a tensor that has no graph itself. */
+  onGradient: 8,
 } as const;
 
 /** sync u32, length u32, type u8, 3 × 0, crc32 of these 12 bytes u32, crc32 of the payload u32. */
@@ -38,6 +40,8 @@ export const BIRTH_BYTES = 48;
 export const SCOPE_BYTES = 8;
 export const GRAPH_BYTES = 40;
 export const SAMPLING_BYTES = 16;
+export const OPENING_BYTES = 12;
+export const TOKEN_BYTES = 40;
 /** Far above any packet of the recorder: a larger length is damage. */
 export const MAX_PACKET_BYTES = 16 * 1024 * 1024;
 
@@ -59,6 +63,8 @@ export enum PacketType {
   Kept = 15,
   Graphs = 16,
   Sampling = 17,
+  Openings = 18,
+  Tokens = 19,
 }
 
 /** A complete packet. */

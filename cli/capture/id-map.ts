@@ -59,6 +59,10 @@ export class IdMap<T> {
     this.map.set(keyOf(id), value);
   }
 
+  delete(id: number): boolean {
+    return this.map.delete(keyOf(id));
+  }
+
   *keys(): Generator<number> {
     for (const key of this.map.keys()) yield idOf(key);
   }

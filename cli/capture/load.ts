@@ -64,7 +64,7 @@ export function readParts(file: string, budget?: Budget, limits?: Limits) {
 
 /** Reads an open file from its beginning; `name` is for the progress. */
 function readOpen(fd: number, name: string, budget?: Budget, limits?: Limits) {
-  const parser = new CaptureParser(budget);
+  const parser = new CaptureParser(budget, true);
   const seen = new Map<Capture, number>();
   const exact = { rounds: 0, peakRss: 0 };
   const stat = fs.fstatSync(fd);

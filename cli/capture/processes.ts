@@ -161,8 +161,13 @@ function addPart(whole: Capture, part: Part, number: number): void {
     for (const env of capture.environments.values()) whole.ended.set(environment(env), gone - 1);
   }
   for (const graphs of capture.graphs.values()) moveGraphs(whole, graphs, sites.of(graphs.siteId), rounds, gone);
-  const { living, shapes, survivors, dtypes } = capture.details[0]!;
-  whole.details.push({ living, shapes, survivors, dtypes, siteId: sites.of, labelId: labels.of, environment, startMs });
+  for (const tokens of hasEnded ? [] : capture.tokens.values()) {
+    const moved = { ...tokens, siteId: sites.of(tokens.siteId), origin: sites.of(tokens.origin) };
+    whole.tokens.set(moved.origin * 2 ** 32 + moved.siteId, moved);
+  }
+  const { living, shapes, survivors, openings, lifetimes, dtypes } = capture.details[0]!;
+  const ids = { siteId: sites.of, labelId: labels.of, environment, startMs };
+  whole.details.push({ living, shapes, survivors, openings, lifetimes, dtypes, ...ids });
   whole.droppedDetail += capture.droppedDetail;
   whole.processes.push(processInfo(capture, startMs));
 }

@@ -5,12 +5,15 @@ import { openNonBlocking } from '../files/regular-file';
 import { Capture } from './capture';
 import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';
+import { Lifetimes } from './lifetimes';
 import { Budget } from './limits';
 import { PacketScanner } from './packets';
 import { mergeProcesses, processInfo } from './processes';
 import { ProcessReader } from './rounds';
 
 const CHUNK_BYTES = 1 << 20;
+/** Processes of a file whose lifetimes are collected. */
+const MAX_WITH_LIFETIMES = 16;
 
 /** Parses a stream of bytes and adds complete packets to `capture`. */
 export class CaptureParser {
@@ -21,10 +24,13 @@ export class CaptureParser {
   private current: ProcessReader;
   private readonly captures = [this.capture];
 
-  /** Files that are read into one report share a budget. */
-  constructor(private readonly budget = new Budget()) {
+  /** Files that are read into one report share a budget. `lifetimes`: also those of tensors that died. */
+  constructor(
+    private readonly budget = new Budget(),
+    private readonly lifetimes = false,
+  ) {
     this.names = new Names(budget);
-    this.current = new ProcessReader(this.capture, budget, this.names);
+    this.current = this.readerOf(this.capture);
   }
 
   /** Bytes of the file that need not be fed again after `dropTail`. */
@@ -69,13 +75,18 @@ export class CaptureParser {
     return this.capture;
   }
 
+  private readerOf(capture: Capture): ProcessReader {
+    const has = this.lifetimes && this.captures.length <= MAX_WITH_LIFETIMES;
+    return new ProcessReader(capture, this.budget, this.names, has ? new Lifetimes() : undefined);
+  }
+
   private read(type: number, payload: Buffer): void {
     if (type === PacketType.Process) {
       object(json(payload, 0, 'process'), 'process');
       this.budget.take('processes');
       const capture = new Capture();
       this.captures.push(capture);
-      this.current = new ProcessReader(capture, this.budget, this.names);
+      this.current = this.readerOf(capture);
     } else {
       this.current.read(type, payload);
     }

@@ -100,6 +100,20 @@ export interface GraphSeries {
   flags: number[];
 }
 
+/** At the end: the tokens of `share()` that one site made of tensors of another. */
+export interface TokenTotals {
+  siteId: number;
+  /** The site that made the tensors; 0 if unknown. */
+  origin: number;
+  made: number;
+  /** At least once. */
+  taken: number;
+  /** Can still be taken, and never were. */
+  waiting: number;
+  /** Of their storages, counted once per token. */
+  waitingBytes: number;
+}
+
 /** Labels of `torch.audit.label`: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 

@@ -7,15 +7,19 @@ import {
   deviceName,
   GRAPH_BYTES,
   OLD_ROUND_BYTES,
+  OPENING_BYTES,
   PacketType,
   ROUND_BYTES,
   ROW_BYTES,
   SAMPLING_BYTES,
   SCOPE_BYTES,
+  TOKEN_BYTES,
 } from './format';
 import { IdMap } from './id-map';
+import type { Lifetimes } from './lifetimes';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
+import { Openings } from './openings';
 import type { GraphSeries, Series, Tick } from './records';
 import { Survivors } from './survivors';
 
@@ -29,6 +33,7 @@ export class ProcessReader {
   private readonly living = new LivingTensors();
   private readonly shapes = new IdMap<readonly number[]>();
   private readonly survivors = new Survivors();
+  private readonly openings = new Openings();
   /** Packets of the round whose own packet has not been read yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
@@ -41,11 +46,14 @@ export class ProcessReader {
     private readonly capture: Capture,
     private readonly budget = new Budget(),
     private readonly names = new Names(budget),
+    private readonly lifetimes?: Lifetimes,
   ) {
     capture.details.push({
       living: this.living,
       shapes: this.shapes,
       survivors: this.survivors,
+      openings: this.openings,
+      lifetimes: this.lifetimes,
       siteId: same,
       labelId: same,
       environment: same,
@@ -99,6 +107,13 @@ export class ProcessReader {
       case PacketType.Sampling:
         checkLength(payload, SAMPLING_BYTES, 'sampling');
         this.sampling = { made: u64(payload, 0), distance: u64(payload, 8) };
+        break;
+      case PacketType.Openings:
+        for (let at = 0; at + OPENING_BYTES <= payload.length; at += OPENING_BYTES)
+          this.openings.add(payload.readUInt32LE(at), payload.readUInt32LE(at + 4), payload.readUInt32LE(at + 8));
+        break;
+      case PacketType.Tokens:
+        for (let at = 0; at + TOKEN_BYTES <= payload.length; at += TOKEN_BYTES) this.readTokens(payload, at);
         break;
       case PacketType.Rows:
       case PacketType.Births:
@@ -155,6 +170,8 @@ export class ProcessReader {
       if (!(weight >= 0 && weight <= MAX_WEIGHT))
         throw new InvalidData(`birth: expected a weight from 0 to ${MAX_WEIGHT}, got ${weight}`);
       this.living.add(payload, at);
+      if ((payload[at + 43]! & 1) !== 0)
+        this.lifetimes?.born({ id: payload.readUInt32LE(at), storage: payload.readUInt32LE(at + 36), isView: true });
     }
   }
 
@@ -167,7 +184,9 @@ export class ProcessReader {
       if (type === PacketType.Scopes) living.setOwner(id, payload.readUInt32LE(at + 4));
       else if (type === PacketType.Kept) living.setOwner(id, KEPT);
       else {
-        if (before !== undefined) this.outlived(living.find(id), before);
+        const birth = before === undefined ? undefined : living.find(id);
+        if (before !== undefined) this.outlived(birth, before);
+        if (birth !== undefined) this.lifetimes?.died(birth, this.capture.ticks[tick]!.ms);
         living.delete(id);
       }
     }
@@ -193,6 +212,20 @@ export class ProcessReader {
       series.hiddenStorages[i] = u64(payload, at + 24);
       series.hiddenBytes[i] = u64(payload, at + 32);
     }
+  }
+
+  private readTokens(payload: Buffer, at: number): void {
+    const [siteId, origin] = [payload.readUInt32LE(at), payload.readUInt32LE(at + 4)];
+    const place = origin * U32 + siteId;
+    if (!this.capture.tokens.has(place)) this.budget.take('series of counters');
+    this.capture.tokens.set(place, {
+      siteId,
+      origin,
+      made: u64(payload, at + 8),
+      taken: u64(payload, at + 16),
+      waiting: u64(payload, at + 24),
+      waitingBytes: u64(payload, at + 32),
+    });
   }
 
   private graphsOf(siteId: number): GraphSeries {

@@ -24,6 +24,7 @@ interface Open {
 }
 
 const WORD = /[\w$]/;
+const CLASS = /\bclass\s+([\w$]+)[^{}()]*\{/g;
 const BLOCKS = new Set(['if', 'for', 'while', 'switch', 'catch', 'with', 'await']);
 /** After these a slash begins a regular expression. */
 const BEFORE_REGEX = /(?:^|[([{,;=:!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|do|else|void|delete))$/;
@@ -187,8 +188,27 @@ function scanOf(file: string) {
   return scans.get(file);
 }
 
+/** Of a static field: the class around it, which V8 does not tell. */
+function staticName({ file, line, column }: Frame): string {
+  const scan = line < 1 ? undefined : scanOf(file);
+  const begin = scan?.lines[line - 1];
+  if (scan === undefined || begin === undefined) return 'static field';
+  const at = begin + Math.max(0, column - 1);
+  // The last class whose body is not closed before the position. Braces in strings may hide it, not invent it.
+  const around = [...scan.text.slice(0, at).matchAll(CLASS)].reverse().find(({ index, 0: head }) => {
+    let depth = 0;
+    for (const char of scan.text.slice(index + head.length - 1, at)) {
+      if (char === '{') depth++;
+      else if (char === '}' && --depth === 0) return false;
+    }
+    return true;
+  });
+  return around?.[1] === undefined ? 'static field' : `static field of ${around[1]}`;
+}
+
 /** The function of a frame: its own name, `(anonymous, handler)`, `(anonymous, passed to setInterval)`, `(top level)`. */
 export function calledName(frame: Frame): string {
+  if (frame.function === '<static_initializer>') return staticName(frame);
   if (frame.function !== '') return frame.function;
   const scan = frame.line < 1 ? undefined : scanOf(frame.file);
   const begin = scan?.lines[frame.line - 1];

@@ -1,5 +1,6 @@
 /** The verdict in one sentence: what leaks, since when, how fast, how certain, and when memory runs out. */
 import { isYoungAndGrowing } from '../analysis/analyse';
+import { GRADIENT_REMEDY } from '../analysis/causes';
 import type { GraphReport, Report, SiteReport, Summary } from '../analysis/report';
 import { plainColors } from '../terminal/colors';
 import { counted, formatBytes, formatDuration } from '../terminal/units';
@@ -46,7 +47,7 @@ function sinceText({ sinceMs, onsetMs, cause }: SiteReport, { attached }: Summar
   // The oldest tensor of a queue is younger than its growth.
   const ms = onsetMs ?? (cause?.kind === 'slow-consumer' ? 0 : sinceMs);
   if (ms === null) return '';
-  if (attached && onsetMs === null)
+  if (attached && (onsetMs === null || ms < EARLY_MS))
     return `, since before attaching, or at the latest ${formatDuration(Math.max(0, ms))} after it`;
   if (ms < EARLY_MS) return ', from the start';
   return `, since ${formatDuration(ms)} after ${attached ? 'attaching' : 'the start'}`;
@@ -95,8 +96,10 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
   const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
   const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
   const since = sinceText(worst, summary) + freedText(worst) + sure;
-  const keeps = isHidden(worst) ? 'most likely retains' : 'leaks';
-  const cause = causeSentence(worst, folder);
+  // Tokens are counted; otherwise the line is inferred from what no tensor holds.
+  const isCounted = worst.cause?.kind === 'tokens' && worst.cause.tokens !== undefined;
+  const keeps = isHidden(worst) ? (isCounted ? 'retains' : 'most likely retains') : 'leaks';
+  const cause = causeSentence(worst, folder, summary);
   return `${where} ${keeps} ${rate(worst)}${since}.${cause === '' ? '' : ` ${cause}`}${limitText(summary)}${more}`;
 }
 
@@ -116,16 +119,26 @@ function graphText(
   const name = graph.variable === '' ? site.function : graph.variable;
   const called = name === '' ? '' : ` (${name})`;
   const size = `${graph.atLeast ? 'more than ' : ''}${counted(graph.nodes, 'node')}`;
-  const step = graph.nodesPerStep > 0 ? `, +${graph.nodesPerStep.toLocaleString('en-US')} per step` : '';
+  const added = (nodes: number, every: string) => `, +${nodes.toLocaleString('en-US')} per ${every}`;
+  const step =
+    graph.nodesPerStep > 0
+      ? added(graph.nodesPerStep, 'step')
+      : graph.nodesPerMinute > 0
+        ? added(graph.nodesPerMinute, 'minute')
+        : '';
   const sure = site.confidence === null ? '' : `, with ${confidenceText(site.confidence)} confidence`;
   const grows = site.growthBytesPerMinute > 0 ? `It retains ${rate(site)}` : 'It grows';
   const held = sites.filter(({ hiddenBytes }) => hiddenBytes > 0).sort((a, b) => b.hiddenBytes - a.hiddenBytes);
   const bytes = held.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
-  const made = held.slice(0, MAX_MAKERS).map(line).join(', ');
+  const made = [...new Set(held.map(line))].slice(0, MAX_MAKERS).join(', ');
   const of =
     bytes > 0 ? ` ${formatBytes(bytes)} held by graphs ${bytes === 1 ? 'was' : 'were'} allocated at ${made}.` : '';
+  const carrier = graph.onGradient ? 'has a gradient that carries' : 'carries';
+  const carries = graph.isOlder
+    ? `allocates what a graph of ${size}${step} holds; the ${graph.onGradient ? 'gradient of a ' : ''}tensor that carries it is older than the recording`
+    : `${carrier} a graph of ${size}${step}`;
   return (
-    `${bold(line(site))}${called} carries a graph of ${size}${step}; use detach() or item(). ` +
+    `${bold(line(site))}${called} ${carries}; ${graph.onGradient ? GRADIENT_REMEDY : 'use detach() or item()'}. ` +
     `${grows}${sinceText(site, summary)}${freedText(site)}${sure}.${of}`
   );
 }

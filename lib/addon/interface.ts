@@ -144,7 +144,7 @@ export interface Native extends AuditNative {
   anomalyTake(): string[];
 
   /** Shares a tensor with other threads under the returned id. `exact` false: as if V8 had no exact count of tokens. */
-  share(handle: number, token: SharedArrayBuffer, exact: boolean): number;
+  share(handle: number, token: SharedArrayBuffer, exact: boolean, site: number): number;
   fromShared(id: number, token: SharedArrayBuffer): unknown;
   revokeShared(id: number): boolean;
   /** Whether many bytes were shared since the last sweep. */

@@ -77,6 +77,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditMark(name: string): boolean;
   auditTag(siteId: number, labelId: number): void;
   auditDefineSite(json: string): number;
+  /** The site at which a scope was opened; 0: it ended. */
+  auditScope(scope: number, siteId: number): void;
   /** Returns 0 (no label) if there are too many. */
   auditDefineLabel(json: string): number;
   /** Marks in another process's capture that the events of this process are missing. */

@@ -55,6 +55,22 @@ export function siteOfCall(native: AuditNative, below: (...args: never[]) => unk
   return { stack: { key, frames: () => list }, labelId: currentLabel() };
 }
 
+/** The recording's number of the line that called `below`, with `depth` frames; 0 without a recording. */
+export function siteNumber(native: AuditNative, depth: number, below: (...args: never[]) => unknown): number {
+  if (native.recordingHere !== true || native.auditOn() === 0) return 0;
+  return numberOf(native, captureStack(depth, below));
+}
+
+/** The recording's number of a stack. */
+export function numberOf(native: AuditNative, { key, frames }: Stack): number {
+  let id = siteIds.get(key);
+  if (id === undefined) {
+    id = native.auditDefineSite(JSON.stringify(frames()));
+    siteIds.set(key, id);
+  }
+  return id;
+}
+
 /** Runs `fn`, and attributes its tensors to `site`. */
 export function atSite<T>(site: Site | undefined, fn: () => T): T {
   const before = callSite;
@@ -77,13 +93,7 @@ export function captureSite(native: AuditNative): void {
   const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
   if (depth > 0) {
     if (native.recordingHere !== true) follow?.();
-    const { key, frames } = stack;
-    let id = siteIds.get(key);
-    if (id === undefined) {
-      id = native.auditDefineSite(JSON.stringify(frames()));
-      siteIds.set(key, id);
-    }
-    native.auditTag(id, labelId);
+    native.auditTag(numberOf(native, stack), labelId);
   }
   tagWatched(native, stack, labelsOf(labelId));
   native.flags[Flag.AuditPending] = 0;

@@ -1,8 +1,10 @@
 /** Shares tensors between threads without copying: `t.share()` gives a token, `torch.fromShared(token)` a tensor. */
 import { types } from 'node:util';
 import { native } from '../addon/native';
+import type { AuditNative } from '../addon/recorder';
 import { argumentError, codedError } from '../errors/errors';
 import { collectAll, scavenge } from '../memory/collector';
+import { siteNumber } from '../observe/recording';
 import { type Tensor, wrap } from './tensor';
 
 /** The argument of `fromShared`. It can be posted to workers, also inside other objects; a posted token has only this. */
@@ -14,6 +16,8 @@ export interface SharedTensor {
 /** "ltnshare", then the id of the tensor in the process's table. */
 const MAGIC = 0x6c746e7368617265n;
 const BYTES = 16;
+/** Frames of the stack that a recording keeps of a call of `share`. */
+const SITE_DEPTH = 4;
 
 /** The token in the thread that called `t.share()`. */
 export class SharedToken implements SharedTensor {
@@ -52,7 +56,7 @@ function collectTokens(): void {
 export function share(tensor: Tensor): SharedToken {
   if (native.shareSweepIsDue()) collectTokens();
   const shared = new SharedArrayBuffer(BYTES);
-  const id = native.share(tensor._handle, shared, true);
+  const id = native.share(tensor._handle, shared, true, siteNumber(native as AuditNative, SITE_DEPTH, share));
   new BigUint64Array(shared)[0] = MAGIC;
   new Float64Array(shared)[1] = id;
   return new SharedToken(shared);

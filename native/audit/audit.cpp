@@ -14,6 +14,7 @@
 #include "native/audit/sample_budget.h"
 #include "native/audit/sampler.h"
 #include "native/audit/sites.h"
+#include "native/audit/tokens.h"
 #include "native/audit/writer.h"
 
 namespace ltn::audit {
@@ -90,6 +91,43 @@ uint32_t found(const Birth& birth, uint32_t capture) noexcept {
     s.writer.note_lost();
     return 0;
   }
+}
+
+void holds(uint32_t record, uint32_t capture, const std::vector<Part>& parts) noexcept {
+  if (record == 0) return;
+  try {
+    state().recorder.holds(record, parts, capture);
+  } catch (...) {
+    state().writer.note_lost();
+  }
+}
+
+void scope_opened(uint32_t env, uint32_t scope, uint32_t site) noexcept {
+  try {
+    state().recorder.scope_opened(env, scope, site);
+  } catch (...) {
+    state().writer.note_lost();
+  }
+}
+
+Tokens offered_token(uint32_t site, uint32_t record, uint64_t bytes) noexcept {
+  const uint32_t now = capture();
+  if (now == 0 || site == 0) return {};
+  State& s = state();
+  try {
+    return {now, s.recorder.token_offered(site, s.recorder.site_of(record), bytes, now)};
+  } catch (...) {
+    s.writer.note_lost();
+    return {};
+  }
+}
+
+void token_taken(const Tokens& tokens, uint64_t bytes) noexcept {
+  if (tokens.capture != 0) state().recorder.token_ended(tokens.row, bytes, true, tokens.capture);
+}
+
+void token_expired(const Tokens& tokens, uint64_t bytes) noexcept {
+  if (tokens.capture != 0) state().recorder.token_ended(tokens.row, bytes, false, tokens.capture);
 }
 
 void freed(uint32_t record, uint32_t capture) noexcept {

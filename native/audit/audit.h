@@ -69,6 +69,13 @@ uint32_t created(const Birth& birth, uint32_t capture, float weight = 0);
 // Records a handle that is older than the capture, so its stack is unknown. Returns its id, or 0.
 uint32_t found(const Birth& birth, uint32_t capture) noexcept;
 
+// The storages inside a handle without its own (a model, a sparse tensor): they replace those reported before.
+struct Part {
+  const void* storage = nullptr;
+  uint64_t bytes = 0;
+};
+void holds(uint32_t record, uint32_t capture, const std::vector<Part>& parts) noexcept;
+
 // The handle was freed. May be called from any thread and from finalizers: calls no JS, does not throw. 0 and stale ids
 // are ignored.
 void freed(uint32_t record, uint32_t capture) noexcept;
@@ -99,6 +106,9 @@ void tag_pending(uint32_t env, uint32_t site, uint32_t label = 0) noexcept;
 // interns: equal stacks of one environment are defined once. `parent_or_0` is reserved for sites that extend another.
 // `env` is the environment that defines it.
 uint32_t define_site(uint32_t parent_or_0, std::string json, uint32_t env = 0);
+
+// The scope of this number (as in Birth::owner) was opened at `site`; 0: it ended, or the line is unknown.
+void scope_opened(uint32_t env, uint32_t scope, uint32_t site) noexcept;
 
 // Defines a set of labels, a JSON object of names to values. Returns 0 (no label) when there are too many. The caller
 // interns.

@@ -180,6 +180,18 @@ void PacketBuffer::put_graphs(const std::vector<GraphRow>& rows) {
   close(at);
 }
 
+void PacketBuffer::put_openings(const std::vector<OpeningEntry>& entries) {
+  const size_t at = open(PacketType::Openings);
+  for (const OpeningEntry& entry : entries) put(entry);
+  close(at);
+}
+
+void PacketBuffer::put_tokens(const std::vector<TokenRow>& rows) {
+  const size_t at = open(PacketType::Tokens);
+  for (const TokenRow& row : rows) put(row);
+  close(at);
+}
+
 void PacketBuffer::put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end) {
   const size_t at = open(PacketType::Deaths);
   for (size_t i = begin; i < end; ++i) put(ids[i]);

@@ -11,6 +11,7 @@
 #include "native/audit/capture_place.h"
 #include "native/audit/descriptor.h"
 #include "native/audit/graphs.h"
+#include "native/audit/tokens.h"
 
 namespace ltn::audit {
 
@@ -43,6 +44,8 @@ enum class PacketType : uint8_t {
   Kept = 15,
   Graphs = 16,
   Sampling = 17,  // of the round that follows
+  Openings = 18,
+  Tokens = 19,
 };
 
 // Current counters of one (site, label, device). Absolute values, so that a lost packet costs detail only.
@@ -84,6 +87,13 @@ struct ScopeEntry {
 };
 inline constexpr size_t kScopeBytes = 8;
 
+// The scope of this number in this environment was opened at `site`.
+struct OpeningEntry {
+  uint32_t env = 0, scope = 0, site = 0;
+};
+inline constexpr size_t kOpeningBytes = 12;
+static_assert(sizeof(OpeningEntry) == kOpeningBytes);
+
 // Figures of the whole process after one interval.
 struct Tick {
   uint64_t ms = 0;  // since the capture's start
@@ -118,6 +128,8 @@ class PacketBuffer {
   void put_scopes(const std::vector<ScopeEntry>& entries, size_t begin, size_t end);
   void put_kept(const std::vector<uint32_t>& ids, size_t begin, size_t end);
   void put_graphs(const std::vector<GraphRow>& rows);
+  void put_openings(const std::vector<OpeningEntry>& entries);
+  void put_tokens(const std::vector<TokenRow>& rows);
   void put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end);
 
   const std::string& bytes() const noexcept { return bytes_; }

@@ -19,6 +19,7 @@ constexpr size_t kFlushBytes = size_t{1} << 20;
 constexpr uint64_t kFineThinning = 16;  // up to this, the rounds before the end of a thread all stay
 constexpr size_t kPlaceBytes = 12;      // of a row: site, label, device
 constexpr size_t kSiteBytes = 4;        // of a row of graphs: site
+constexpr size_t kTokenPlaceBytes = 8;  // of a row of tokens: site, origin
 
 // Reads the packets of the file in order. The file's own writer wrote them, so lengths are trusted.
 class Packets {
@@ -100,6 +101,7 @@ class Compaction {
         case PacketType::Rows:
         case PacketType::Graphs:
         case PacketType::Sampling:
+        case PacketType::Tokens:
           sizes.rounds += bytes;
           break;
         case PacketType::Births:
@@ -108,6 +110,7 @@ class Compaction {
         case PacketType::Deaths:
         case PacketType::Scopes:  // births have it, except for the scope's number
         case PacketType::Kept:
+        case PacketType::Openings:
         case PacketType::Dropped:
           break;
         default:
@@ -125,6 +128,7 @@ class Compaction {
     size_ = 0;
     rows_.clear();
     graphs_.clear();
+    tokens_.clear();
     sampling_.clear();
     out_.clear();
     out_.put_header(file_->flags() | kCapped);
@@ -139,6 +143,11 @@ class Compaction {
         case PacketType::Graphs:
           for (size_t at = 0; at + kGraphBytes <= packets.payload.size(); at += kGraphBytes) {
             graphs_[packets.payload.substr(at, kSiteBytes)] = packets.payload.substr(at, kGraphBytes);
+          }
+          break;
+        case PacketType::Tokens:
+          for (size_t at = 0; at + kTokenBytes <= packets.payload.size(); at += kTokenBytes) {
+            tokens_[packets.payload.substr(at, kTokenPlaceBytes)] = packets.payload.substr(at, kTokenBytes);
           }
           break;
         case PacketType::Sampling:
@@ -161,6 +170,7 @@ class Compaction {
         case PacketType::Deaths:
         case PacketType::Scopes:
         case PacketType::Kept:
+        case PacketType::Openings:
         case PacketType::Dropped:
           break;
         default:
@@ -199,6 +209,10 @@ class Compaction {
     for (size_t at = 0; at < graphs.size(); at += kFlushBytes / kGraphBytes * kGraphBytes) {
       out_.put_packet(PacketType::Graphs, std::string_view(graphs).substr(at, kFlushBytes / kGraphBytes * kGraphBytes));
     }
+    std::string tokens;
+    for (const auto& [place, row] : tokens_) tokens += row;
+    tokens_.clear();
+    if (!tokens.empty()) out_.put_packet(PacketType::Tokens, tokens);
     if (!sampling_.empty()) out_.put_packet(PacketType::Sampling, sampling_);
     sampling_.clear();
     out_.put_packet(PacketType::Tick, payload);
@@ -219,6 +233,7 @@ class Compaction {
   PacketBuffer out_;
   std::map<std::string, std::string> rows_;    // by (site, label, device), since the last round that stays
   std::map<std::string, std::string> graphs_;  // by site, since then
+  std::map<std::string, std::string> tokens_;  // by site and origin, since then
   std::string sampling_;                       // the latest
 };
 

@@ -11,6 +11,7 @@ namespace ltn::audit {
 enum GraphFlag : uint32_t {
   kCutOff = 1,         // there are more nodes than were counted
   kCarriesItself = 2,  // the graph reaches back to an earlier value of the same site
+  kOnGradient = 8,     // carried by the gradient of a tensor that has no graph itself
   kCollected = 4,      // counted right after a full collection: what lives is reachable
 };
 

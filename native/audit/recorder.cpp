@@ -235,6 +235,7 @@ void Recorder::freed(uint32_t id, uint32_t capture) noexcept {
   if (record == nullptr) return;
   const uint32_t index = id & kIndexMask;
   unlink_from_storage(index);
+  if (record->has_parts) drop_parts(index);
   unlink_from_cell(index);
   cells_[record->cell].live_units -= units(record->weight);
   if (record->waiting) envs_[record->env].count.fetch_sub(1, std::memory_order_relaxed);
@@ -311,6 +312,7 @@ void Recorder::tag_pending(uint32_t env_number, uint32_t site, uint32_t label) {
     unlink_from_cell(index);
     link_to_cell(index, to);
     if (owns) add_owned_bytes(record->storage, +1);
+    if (record->has_parts) move_parts(index, to);
     cells_[from].live_units -= units(record->weight);
     cells_[from].allocated_units -= units(record->weight);
     cells_[from].allocated_bytes -= waiting.allocated_bytes;

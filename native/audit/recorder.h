@@ -25,6 +25,7 @@
 #include "native/audit/capture_file.h"
 #include "native/audit/created_totals.h"
 #include "native/audit/graphs.h"
+#include "native/audit/tokens.h"
 
 namespace ltn::audit {
 
@@ -56,6 +57,8 @@ class Recorder {
     std::vector<ScopeEntry> scopes;  // written births that a scope owns: new ones, and those it got since
     std::vector<uint32_t> kept;      // written births that left their scope for the collector
     std::vector<GraphRow> graphs;    // of sites that a census counted
+    std::vector<OpeningEntry> openings;  // lines that opened scopes
+    std::vector<TokenRow> tokens;        // changed counters of tokens
   };
 
   Recorder();
@@ -74,6 +77,12 @@ class Recorder {
   void storage_moved(uint32_t id, const void* storage, uint64_t bytes, bool is_new, uint32_t capture = 0);
   void storage_released(const void* storage) noexcept;
   void moved(uint32_t id, uint32_t owner, uint32_t capture = 0);
+  // The storages inside a handle without its own. Of each, the bytes count for the handle's site.
+  void holds(uint32_t id, const std::vector<Part>& parts, uint32_t capture = 0);
+  void scope_opened(uint32_t env, uint32_t scope, uint32_t site);
+  // Tokens (tokens.h). The first returns the number of a row; the others do nothing for another capture.
+  uint32_t token_offered(uint32_t site, uint32_t origin, uint64_t bytes, uint32_t capture = 0);
+  void token_ended(uint32_t row, uint64_t bytes, bool taken, uint32_t capture = 0) noexcept;
   uint32_t pending(uint32_t env) const noexcept { return envs_[env % kEnvs].count.load(std::memory_order_relaxed); }
   // A full collection of this environment's heap began at `ms`.
   void collection_began(uint32_t env, int64_t ms) noexcept;
@@ -129,7 +138,7 @@ class Recorder {
     float weight = 1;
     uint16_t env = 0;
     uint8_t generation = 0;
-    bool live : 1, waiting : 1, written : 1, is_view : 1, owner_queued : 1, has_graph : 1;
+    bool live : 1, waiting : 1, written : 1, is_view : 1, owner_queued : 1, has_graph : 1, has_parts : 1;
     int8_t device_type = 0, device_index = -1, dtype = 0;
     Record() : live(false), waiting(false), written(false), is_view(false), owner_queued(false), has_graph(false) {}
   };
@@ -146,6 +155,10 @@ class Recorder {
     bool dirty = false;
     int64_t live_units = 0, live_bytes = 0, allocated_units = 0, allocated_bytes = 0;
     List records;
+  };
+  struct Opening {
+    uint32_t scope = 0, site = 0;
+    bool seen = false;  // it was open at an earlier drain
   };
   struct Waiting {
     uint32_t id;
@@ -209,6 +222,11 @@ class Recorder {
   void link_to_storage(uint32_t index, uint32_t storage);
   void unlink_from_storage(uint32_t index) noexcept;
   void add_owned_bytes(uint32_t storage, int sign) noexcept;
+  void move_parts(uint32_t index, uint32_t cell);
+  void drop_parts(uint32_t index) noexcept;
+  uint64_t part_bytes(uint32_t index) const;
+  void drain_extras(Changes* changes);
+  void requeue_extras();
   uint32_t new_storage(const void* identity, uint64_t bytes, float weight);
   void forget_storage(uint32_t storage) noexcept;
 
@@ -231,7 +249,16 @@ class Recorder {
   std::vector<uint32_t> unwritten_, deaths_;
   std::vector<uint32_t> owner_queue_;    // written births with an unwritten owner; some are dead since
   std::map<uint32_t, GraphRow> graphs_;  // by site, not written yet
-  std::atomic<uint32_t> rounds_{0};      // number of drains
+  // Records of the storages inside a handle without its own, by its index. They are not live: only its bytes need them.
+  std::unordered_map<uint32_t, std::vector<uint32_t>> parts_;
+  // By environment and place in its table of scopes, so that a later scope there replaces it.
+  std::unordered_map<uint64_t, Opening> openings_;
+  std::vector<uint64_t> unwritten_openings_;
+  std::vector<TokenRow> tokens_;  // index 0 unused
+  std::vector<bool> dirty_tokens_;
+  std::unordered_map<uint64_t, uint32_t> token_rows_;  // by site and origin
+  bool tokens_changed_ = false;
+  std::atomic<uint32_t> rounds_{0};  // number of drains
   uint64_t unwritten_live_ = 0, written_live_ = 0;
   std::array<Env, kEnvs> envs_;
 };

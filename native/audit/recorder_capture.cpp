@@ -24,6 +24,11 @@ void Recorder::begin(uint32_t capture) {
   deaths_ = {};
   owner_queue_ = {};
   graphs_ = {};
+  parts_ = {};
+  tokens_ = {};
+  dirty_tokens_ = {};
+  token_rows_ = {};
+  tokens_changed_ = false;
   unwritten_live_ = written_live_ = 0;
   for (Env& env : envs_) {
     env.records = {};

@@ -25,6 +25,7 @@ void Recorder::drain(Changes* changes) {
   changes->graphs.clear();
   for (const auto& [site, row] : graphs_) changes->graphs.push_back(row);
   graphs_.clear();
+  drain_extras(changes);
   rounds_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -93,7 +94,7 @@ void Recorder::drain_births(Changes* changes) {
     birth.label = cell.label;
     birth.shape = record->shape;
     birth.birth_ms = record->birth_ms;
-    birth.bytes = record->storage != 0 ? storages_[record->storage].bytes : 0;
+    birth.bytes = record->storage != 0 ? storages_[record->storage].bytes : part_bytes(id & kIndexMask);
     birth.weight = record->weight;
     birth.storage = record->storage;
     birth.device_type = record->device_type;
@@ -157,6 +158,7 @@ void Recorder::requeue(const Changes& changes) {
   for (const ScopeEntry& entry : changes.scopes) queue_owner(entry.id, find(entry.id));
   for (const uint32_t id : changes.kept) queue_owner(id, find(id));
   for (const GraphRow& row : changes.graphs) graphs_.try_emplace(row.site, row);
+  requeue_extras();
 }
 
 void Recorder::requeue_all() {
@@ -167,6 +169,7 @@ void Recorder::requeue_all() {
   owner_queue_.clear();
   unwritten_.clear();
   unwritten_live_ = written_live_ = 0;
+  requeue_extras();
   for (uint32_t i = 1; i < records_.end(); ++i) {
     Record& record = records_[i];
     if (!record.live) continue;

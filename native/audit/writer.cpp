@@ -294,6 +294,8 @@ bool Writer::put_round(const Tick& tick) {
     buffer_.put_rows(changes_.rows, at, std::min(at + kRowsPerPacket, changes_.rows.size()), start_ms_);
     if (!flush(kFlushBytes)) return false;
   }
+  if (!changes_.openings.empty()) buffer_.put_openings(changes_.openings);
+  if (!changes_.tokens.empty()) buffer_.put_tokens(changes_.tokens);
   if (!changes_.graphs.empty()) buffer_.put_graphs(changes_.graphs);
   if (samples_ != nullptr && options_.mode == Options::Sample) {
     buffer_.put_sampling(samples_->made(), samples_->distance());
@@ -319,7 +321,9 @@ void Writer::make_room() {
   int64_t coming =
       kRoundBytes + static_cast<int64_t>(changes_.births.size() * kBirthBytes + changes_.deaths.size() * 4 +
                                          changes_.scopes.size() * kScopeBytes + changes_.kept.size() * 4 +
-                                         changes_.rows.size() * kRowBytes + changes_.graphs.size() * kGraphBytes);
+                                         changes_.rows.size() * kRowBytes + changes_.graphs.size() * kGraphBytes +
+                                         changes_.openings.size() * kOpeningBytes +
+                                         changes_.tokens.size() * kTokenBytes);
   for (const auto& site : changes_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
   for (const auto& shape : changes_.shapes)
     coming += static_cast<int64_t>(shape.sizes.size() * 8 + kPacketHeaderBytes + 4);

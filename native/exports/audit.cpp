@@ -10,6 +10,7 @@
 #include "native/audit/capture_file.h"
 #include "native/audit/heap_requests.h"
 #include "native/exports/audit_follow.h"
+#include "native/handles/slot_table.h"
 
 namespace ltn::audit {
 
@@ -112,6 +113,13 @@ Napi::Value audit_define_site(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), define_site(0, info[0].As<Napi::String>().Utf8Value(), env_number));
 }
 
+// auditScope(scope: number, site: number): void; the line that opened a scope, 0 when it ended.
+void audit_scope(const Napi::CallbackInfo& info) {
+  const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+  const auto id = static_cast<handles::ScopeId>(info[0].As<Napi::Number>().DoubleValue());
+  scope_opened(env_number, handles::SlotTable::audit_number(id), info[1].As<Napi::Number>().Uint32Value());
+}
+
 // auditHeap(heapUsed: number, external: number): void
 void audit_heap(const Napi::CallbackInfo& info) {
   note_heap(static_cast<uint64_t>(info[0].As<Napi::Number>().DoubleValue()),
@@ -172,6 +180,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
+  exports.Set("auditScope", Napi::Function::New<audit_scope>(env, "auditScope", number));
   exports.Set("auditDefineLabel", Napi::Function::New<audit_define_label>(env, "auditDefineLabel"));
   exports.Set("auditFlagLoss", Napi::Function::New<audit_flag_loss>(env, "auditFlagLoss"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));

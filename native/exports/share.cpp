@@ -14,7 +14,8 @@ share::TokenId read_token(Call& call, size_t index) {
   return number > 0 && number < 0x1p53 ? static_cast<share::TokenId>(number) : 0;  // 0 is not the id of any token
 }
 
-// Offers the tensor under a new id. `exact` false omits the backing store, as if V8 could not be asked.
+// Offers the tensor under a new id. `exact` false omits the backing store, as if V8 could not be asked. `site`: of the
+// call, in a recording; else 0.
 napi_value share_tensor(Call& call) {
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
   if (const auto reason = share::why_not(self, &BorrowedBuffer::destroy)) throw CodedError("ERR_TORCH_SHARED", *reason);
@@ -25,7 +26,10 @@ napi_value share_tensor(Call& call) {
   }
   share::Offer offer{share::alias_of(self), self.requires_grad()};
   share::pin_storages(self);
-  const auto id = share::process_tokens().add(std::move(offer), store, call.state.number());
+  const auto site = static_cast<uint32_t>(read_int(call, call.arguments[3], 3));
+  const auto handle = static_cast<handles::Handle>(id_number(call, 0));
+  const uint32_t record = site == 0 ? 0 : call.state.slots().record_of(handle);
+  const auto id = share::process_tokens().add(std::move(offer), store, call.state.number(), site, record);
   return write_double(call, static_cast<double>(id));
 }
 
@@ -52,7 +56,8 @@ int64_t sweep_shared() {
 }
 
 const Export kExports[] = {
-    exported_body<&share_tensor, 3>("share", "share(Tensor self, SharedArrayBuffer token, bool exact) -> int"),
+    exported_body<&share_tensor, 4>("share",
+                                    "share(Tensor self, SharedArrayBuffer token, bool exact, int site) -> int"),
     exported_body<&from_shared, 2>("fromShared", "fromShared(int id, SharedArrayBuffer token) -> Tensor"),
     exported_body<&revoke_shared, 1>("revokeShared", "revokeShared(int id) -> bool"),
     exported("shareSweepIsDue", "shareSweepIsDue() -> bool", &share_sweep_is_due),

@@ -29,6 +29,12 @@ Node* graph_of(const at::Tensor& tensor) noexcept {
   return torch::autograd::impl::grad_fn_unsafe(tensor);
 }
 
+Node* graph_of_gradient(const at::Tensor& tensor) noexcept {
+  if (!tensor.defined()) return nullptr;
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta == nullptr ? nullptr : graph_of(meta->grad_);
+}
+
 void GraphCensus::begin(uint32_t capture) {
   capture_ = capture;
   previous_.clear();
@@ -169,6 +175,7 @@ std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* living, u
     current_[one.node] = graph;
     audit::GraphRow& row = row_of(one.site);
     row.nodes = std::max(row.nodes, graph.nodes);
+    row.flags |= one.flags;
     if (graph.is_cut_off) row.flags |= audit::kCutOff;
     if (graph.carries_itself) row.flags |= audit::kCarriesItself;
   }
@@ -210,15 +217,20 @@ void SlotTable::take_census(bool collected) {
     const Slot& slot = at(index);
     if (!slot.live || slot.record == 0 || slot.record == kWatchedOnly || is_in_use(slot)) continue;
     const Node* node = graph_of(slot.tensor);
+    uint32_t flags = 0;
+    if (node == nullptr && !loans_.any()) {
+      node = graph_of_gradient(slot.tensor);
+      flags = audit::kOnGradient;
+    }
     if (node == nullptr) continue;
     records.push_back(slot.record);
-    candidates.push_back({node, 0, 0});
+    candidates.push_back({node, 0, 0, flags});
   }
   std::vector<audit::BirthPlace> places(records.size());
   audit::places_of(capture, records.data(), records.size(), places.data());
   size_t known = 0;
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].known) candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms};
+    if (places[i].known) candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms, candidates[i].flags};
   }
   candidates.resize(known);
   audit::add_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));

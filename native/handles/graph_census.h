@@ -20,6 +20,8 @@ namespace ltn::handles {
 // The node that created the tensor; null for a leaf and for tensors without gradient. Changes nothing, unlike
 // Tensor::grad_fn(), which may give a view a new node.
 torch::autograd::Node* graph_of(const at::Tensor& tensor) noexcept;
+// That of its gradient, if someone computed it with `create_graph`. No step may be writing gradients.
+torch::autograd::Node* graph_of_gradient(const at::Tensor& tensor) noexcept;
 inline bool has_graph(const at::Tensor& tensor) noexcept { return graph_of(tensor) != nullptr; }
 
 // A storage whose last handle was freed.
@@ -39,6 +41,7 @@ class GraphCensus {
     const torch::autograd::Node* node;  // alive while its tensor is, i.e. during the census
     uint32_t site;
     int64_t birth_ms;
+    uint32_t flags = 0;  // kOnGradient: the node of the tensor's gradient
   };
 
   // Resets for another capture.

@@ -147,6 +147,7 @@ void SlotTable::reconcile_slot(Slot& slot) {
   if (audit::recording() && slot.record != 0 && slot.record != kWatchedOnly) {
     const uint64_t bytes = bytes_of(slot.entry);
     audit::storage_moved(slot.record, audit_capture_, audit_id(slot.entry), bytes, is_new);
+    report_inner(slot);  // before the old ones are released, so that those that stay keep their record
   }
   refund(old);
 }

@@ -23,6 +23,9 @@ audit::Birth SlotTable::birth_of(const Slot& slot, const TensorFacts& facts, boo
   birth.storage =
       slot.entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(slot.entry->id));
   birth.storage_bytes = bytes_of(slot.entry);
+  if (slot.inner != nullptr) {  // drawn by the sum in `sample` mode
+    for (const auto* entry : *slot.inner) birth.storage_bytes += entry->bytes;
+  }
   birth.storage_is_new = storage_is_new;
   birth.device_type = static_cast<int8_t>(facts.device.type());
   birth.device_index = static_cast<int8_t>(facts.device.index());
@@ -35,6 +38,19 @@ audit::Birth SlotTable::birth_of(const Slot& slot, const TensorFacts& facts, boo
   birth.has_graph = !is_in_use(slot) && has_graph(slot.tensor);
   birth.owner = slot.scope == kNone ? audit::kCollector : audit_owner(slot.scope);
   return birth;
+}
+
+// Without a storage of its own: a sparse tensor, a model. Their parts are in the ledger.
+void SlotTable::report_inner(const Slot& slot) noexcept {
+  if (slot.inner == nullptr || slot.record == 0 || slot.record == kWatchedOnly) return;
+  try {
+    std::vector<audit::Part> parts;
+    parts.reserve(slot.inner->size());
+    for (const auto* entry : *slot.inner) parts.push_back({audit_id(entry), entry->bytes});
+    audit::holds(slot.record, audit_capture_, parts);
+  } catch (...) {  // out of memory
+    audit::note_lost();
+  }
 }
 
 void SlotTable::report_to_capture() noexcept {
@@ -69,6 +85,7 @@ bool SlotTable::report_found(Slot& slot, uint32_t capture) noexcept {
     if (slot.alone && !is_in_use(slot)) publish(slot);  // each storage needs an id
     const uint32_t record = audit::found(birth_of(slot, facts, true), capture);
     if (record != 0) slot.record = record;
+    report_inner(slot);
   } catch (...) {  // out of memory
     audit::note_lost();
   }
@@ -96,6 +113,7 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new, float weight) 
       TensorFacts facts;
       slot.unreported = !facts_of(slot, &facts);
       if (!slot.unreported) slot.record = audit::created(birth_of(slot, facts, storage_is_new), capture, weight);
+      report_inner(slot);
     } catch (...) {  // out of memory
       audit::note_lost();
     }

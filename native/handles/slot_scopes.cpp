@@ -24,10 +24,13 @@ ScopeId SlotTable::scope_id(uint32_t index) const noexcept {
 
 // The id of a scope in captures. The low 20 bits distinguish scopes that are open at a time. The 12 bits above wrap
 // after 4,095 scopes in one place and are never 0, so no scope equals kCollector or kKept.
-uint32_t SlotTable::audit_owner(uint32_t scope) const noexcept {
+uint32_t SlotTable::audit_number(ScopeId id) noexcept {
   constexpr uint64_t kRounds = (uint64_t{1} << (32 - kScopeIndexBits)) - 1;
-  return static_cast<uint32_t>(((scopes_[scope].generation - 1) % kRounds + 1) << kScopeIndexBits | (scope + 1));
+  const uint64_t generation = id >> kScopeIndexBits;
+  return static_cast<uint32_t>(((generation - 1) % kRounds + 1) << kScopeIndexBits | (id & kScopeIndexMask));
 }
+
+uint32_t SlotTable::audit_owner(uint32_t scope) const noexcept { return audit_number(scope_id(scope)); }
 
 void SlotTable::set_current(uint32_t scope) noexcept {
   current_ = scope;

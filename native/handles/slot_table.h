@@ -116,6 +116,8 @@ class SlotTable {
   bool reparent(ScopeId scope, ScopeId parent) noexcept;
   bool is_open(ScopeId scope) const noexcept;
   ScopeId scope_of(Handle handle) noexcept;
+  // Its number in captures.
+  static uint32_t audit_number(ScopeId scope) noexcept;
   // Moves the handle to `scope` (0: to the collector). False if the handle was freed.
   bool move(Handle handle, ScopeId scope) noexcept;
 
@@ -219,6 +221,7 @@ class SlotTable {
   audit::Birth birth_of(const Slot& slot, const TensorFacts& facts, bool storage_is_new) const;
   // False if it must be reported later.
   bool report_found(Slot& slot, uint32_t capture) noexcept;
+  void report_inner(const Slot& slot) noexcept;
   void report_all(uint32_t capture, uint32_t but) noexcept;
   void record_death(uint32_t index) noexcept;
   accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor = true);

@@ -20,6 +20,7 @@ uint64_t TokenTable::make_seed() {
 
 void TokenTable::move_out(Entries::iterator entry, Entries& to) noexcept {
   bytes_ -= entry->second.bytes;
+  audit::token_expired(entry->second.counted, entry->second.bytes);
   count_.fetch_sub(1, std::memory_order_relaxed);
   to.insert(entries_.extract(entry));
 }
@@ -36,14 +37,16 @@ void TokenTable::remove_if(Dead dead) noexcept {
   }
 }
 
-TokenId TokenTable::add(Offer offer, const std::shared_ptr<const void>& store, uint32_t environment) {
+TokenId TokenTable::add(Offer offer, const std::shared_ptr<const void>& store, uint32_t environment, uint32_t site,
+                        uint32_t record) {
   const uint64_t bytes = bytes_of(offer.tensor);
-  Entry entry{std::move(offer), bytes, store, store != nullptr, environment};
+  Entry entry{std::move(offer), bytes, store, store != nullptr, environment, {}};
   bytes_since_sweep_.fetch_add(bytes + kTokenBytes, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(mutex_);
   TokenId id = 0;
   while (id == 0 || entries_.count(id) != 0) id = random_() & kIdMask;
-  entries_.emplace(id, std::move(entry));
+  Entry& added = entries_.emplace(id, std::move(entry)).first->second;
+  added.counted = audit::offered_token(site, record, bytes);
   bytes_ += bytes;
   count_.fetch_add(1, std::memory_order_relaxed);
   return id;
@@ -54,10 +57,12 @@ std::optional<Offer> TokenTable::take(TokenId id, const std::shared_ptr<const vo
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(id);
   if (found == entries_.end()) return std::nullopt;
-  const Entry& entry = found->second;
+  Entry& entry = found->second;
   // The caller holds the memory it passes, so a weak reference to the same memory has not expired.
   if (entry.has_store && (store == nullptr || entry.store.lock() != store)) return std::nullopt;
   std::optional<Offer> offer = entry.offer;
+  audit::token_taken(entry.counted, entry.bytes);
+  entry.counted = {};
   if (!entry.has_store) move_out(found, removed);
   return offer;
 }

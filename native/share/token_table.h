@@ -14,6 +14,8 @@
 #include <optional>
 #include <random>
 
+#include "native/audit/tokens.h"
+
 namespace ltn::share {
 
 // Random, never 0, exact in a JS number.
@@ -36,7 +38,9 @@ class TokenTable {
  public:
   // `store` is the token's memory. Without one (V8 cannot be asked) the token lives until it is taken once, revoked, or
   // until its environment ends.
-  TokenId add(Offer offer, const std::shared_ptr<const void>& store, uint32_t environment);
+  // `site` and `record` are those of the call and of the tensor in a recording (audit/tokens.h), else 0.
+  TokenId add(Offer offer, const std::shared_ptr<const void>& store, uint32_t environment, uint32_t site = 0,
+              uint32_t record = 0);
 
   // The offer of a token, if `store` is the memory it was created with. Repeatable while the token lives; only once for
   // a token without a store.
@@ -63,6 +67,7 @@ class TokenTable {
     std::weak_ptr<const void> store;
     bool has_store;
     uint32_t environment;
+    audit::Tokens counted;  // by the recorder, until it is taken
   };
   using Entries = std::map<TokenId, Entry>;  // nodes move between maps without an allocation
 

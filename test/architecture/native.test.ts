@@ -20,7 +20,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],
     env: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'cuda', 'share'],
     async: ['compat.h', 'errors', 'handles', 'schema'],
-    share: [],
+    share: ['audit'],
     handles: ['accounting', 'audit'],
     cuda: ['accounting'],
     accounting: ['audit', 'compat.h'],

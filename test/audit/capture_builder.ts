@@ -153,6 +153,20 @@ export class CaptureBuilder {
     return this.packet(PacketType.Graphs, payload);
   }
 
+  /** Lines that opened scopes. */
+  openings(...entries: [environment: number, scope: number, site: number][]): this {
+    return this.packet(PacketType.Openings, Buffer.from(Uint32Array.from(entries.flat()).buffer));
+  }
+
+  tokens(row: { site: number; origin: number; made: number; taken: number; waiting: number; bytes: number }): this {
+    const payload = Buffer.alloc(40);
+    payload.writeUInt32LE(row.site, 0);
+    payload.writeUInt32LE(row.origin, 4);
+    for (const [k, value] of [row.made, row.taken, row.waiting, row.bytes].entries())
+      payload.writeBigUInt64LE(BigInt(value), 8 + 8 * k);
+    return this.packet(PacketType.Tokens, payload);
+  }
+
   /** For the next round. */
   sampling(made: number, distance: number): this {
     const payload = Buffer.alloc(16);

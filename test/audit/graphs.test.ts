@@ -83,6 +83,19 @@ test('a value that carries its graph is the root: line, name, and what the graph
   fs.renameSync(`${source}.away`, source);
 });
 
+test('a graph that hangs on a gradient is named at the tensor that has the gradient, with its remedy', () => {
+  const report = reportOf({ flags: () => 8 | 2 });
+  expect(report.sites[0]).toMatchObject({
+    line: 8,
+    graph: { variable: 'total', onGradient: true, savedBytes: 48 * 8192, nodesPerMinute: 1440 },
+    cause: { kind: 'graph', remedy: expect.stringContaining('zeroGrad({ setToNone: true })') },
+  });
+  expect(sentenceOf({ flags: () => 8 | 2 })).toMatch(
+    /running-loss\.js:8 \(total\) has a gradient that carries a graph of 288 nodes, .*; use backward\(\) without createGraph, zeroGrad/,
+  );
+  expect(reportOf({}).sites[0]!.graph!.onGradient).toBe(false);
+});
+
 test('a growing graph is a leak, however few bytes it holds; a graph of constant size, or that is freed, is not', () => {
   expect(reportOf({ bytes: 0 }).sites[0]).toMatchObject({ line: 8, verdict: 'leak' });
   expect(sentenceOf({ bytes: 0 })).toMatch(/ \(total\) carries a graph of 288 nodes, .* It grows/);

@@ -168,16 +168,90 @@ test('a range, by drag or sliders, aggregates the table and the flames; the high
   expect(await page.locator('#timeline rect.outside').count()).toBe(2);
   await picture(page, 'range');
   // What grew in it: the leak, by its two stacks, and less of the sawtooth than nothing.
-  expect((await widths())[2]).toMatch(/^growth \(/);
+  expect((await widths())[2]).toMatch(/^net growth \(/);
   await page.getByRole('button', { name: /^High-water mark \(15\.9 MiB at 23\.8 s\)/ }).press('Enter');
   expect(await note.textContent()).toMatch(/show the start to 23\.8 s/);
-  expect((await widths())[0]).toBe('live (15.9 MiB)');
+  expect((await widths())[0]).toBe('live at its end (15.9 MiB)');
   const begin = page.getByRole('slider', { name: 'Begin of the range' });
   await begin.press('ArrowRight');
   expect(await begin.getAttribute('aria-valuetext')).not.toBe('the start');
   await page.getByRole('button', { name: 'Whole recording' }).press('Enter');
   expect(await figures()).toEqual(whole);
   expect((await widths())[0]).toBe('live (14.6 MiB)');
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('a range shows what was allocated in it and still lives, what was allocated, or what grew', async () => {
+  const builder = new CaptureBuilder()
+    .site(1, ['/srv/keep.js', 1, 1, 'keep'])
+    .site(2, ['/srv/window.js', 2, 1, 'shift'])
+    .site(3, ['/srv/parts.js', 3, 1, 'read'])
+    .site(4, ['/srv/parts.js', 4, 1, 'slice']);
+  // One KiB a round that stays; one that lives for four rounds; one whose view keeps it from its third round on.
+  for (let i = 1; i <= 40; i++) {
+    const at = { birthMs: i * 250 - 100, bytes: 1024 };
+    if (i > 4) builder.deaths(1000 + i - 4);
+    if (i > 2) builder.deaths(2000 + i - 2);
+    builder.births(
+      { ...at, id: i, site: 1 },
+      { ...at, id: 1000 + i, site: 2 },
+      { ...at, id: 2000 + i, site: 3, storage: 2000 + i },
+      { ...at, id: 3000 + i, site: 4, storage: 2000 + i, isView: true },
+    );
+    const live = (site: number, n: number, bytes: number, made = i) => ({
+      ...{ site, liveTensors: n, liveBytes: bytes * 1024, allocatedTensors: i, allocatedBytes: made * 1024 },
+    });
+    builder.tick({ ms: i * 250 }, [
+      live(1, i, i),
+      live(2, Math.min(i, 4), Math.min(i, 4)),
+      live(3, Math.min(i, 2), Math.min(i, 2)),
+      live(4, i, Math.max(0, i - 2), 0),
+    ]);
+  }
+  writeFileSync(file('kept.ltna'), builder.end().build());
+  await makePage('kept.ltna', 'kept.html');
+  const { page, complaints } = await open(browser, file('kept.html'), { width: 420 });
+  const choice = page.getByRole('radio', { name: /^allocated in it and still live/ });
+  expect(await choice.count()).toBe(0);
+  const begin = page.getByRole('slider', { name: 'Begin of the range' });
+  const end = page.getByRole('slider', { name: 'End of the range' });
+  await begin.focus();
+  for (let i = 0; i < 10; i++) await page.keyboard.press('ArrowRight'); // round 11
+  await end.focus();
+  for (let i = 0; i < 10; i++) await page.keyboard.press('ArrowLeft'); // round 30
+  expect(await page.locator('#range .note').textContent()).toMatch(
+    /show 2\.8 s to 7\.5 s: what was allocated in it and/,
+  );
+  const lines = async () => await page.locator('#site-table tbody tr td:nth-child(2)').allTextContents();
+  const cells = async (line: string) => {
+    const row = page.locator(`#site-table tbody tr:has-text("${line}") td:nth-last-child(-n+6)`);
+    return (await row.allTextContents()).slice(0, 4);
+  };
+  expect(await cells('keep.js:1')).toEqual(['19', '19.0 KiB', '19', '19.0 KiB']);
+  expect(await cells('window.js:2')).toEqual(['4', '4.0 KiB', '19', '19.0 KiB']);
+  expect(await cells('parts.js:3')).toEqual(['2', '2.0 KiB', '19', '19.0 KiB']);
+  expect(await cells('parts.js:4')).toEqual(['19', '17.0 KiB', '19', '0 B']);
+  const labels = async () => await page.locator('#range .choices label').allTextContents();
+  expect(await labels()).toEqual([
+    'allocated in it and still live (42.0 KiB)',
+    'allocated in it (57.0 KiB)',
+    'net growth (38.0 KiB)',
+  ]);
+  await page
+    .locator('#range')
+    .getByRole('radio', { name: /^net growth/ })
+    .check();
+  expect(await page.locator('#flame .choices input:checked').count()).toBe(1);
+  expect(
+    (await lines())
+      .slice(0, 2)
+      .map((line) => /\w+\.js:\d/.exec(line)![0])
+      .sort(),
+  ).toEqual(['keep.js:1', 'parts.js:4']);
+  const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  expect(await page.evaluate<number>(beyond)).toBe(0);
+  await picture(page, 'kept');
   expect(complaints).toEqual([]);
   await page.close();
 });

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import type { Capture } from '../../cli/capture/capture';
+import { GraphFlag } from '../../cli/capture/format';
 import { readCapture } from '../../cli/capture/reader';
 import type { Labels, Series } from '../../cli/capture/records';
 import type { Outcome } from '../support/child';
@@ -71,6 +72,30 @@ test(
     const collected = capture.ticks.at(-1)!.collectedMs!;
     expect(living.filter((one) => one.birthMs >= collected)).toEqual([]);
     expect(collected).toBeLessThan(capture.durationMs);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'tokens, the lines that opened scopes, storages inside tensors, and graphs on gradients are recorded',
+  async () => {
+    const { capture } = await record(['--expose-gc', fixture('counted.cjs')]);
+    const lineOf = (site: number) => capture.stacks.get(site)?.[0]?.line;
+    const [tokens, ...others] = [...capture.tokens.values()];
+    expect(others).toEqual([]);
+    expect(tokens).toMatchObject({ made: 5, taken: 2, waiting: 2, waitingBytes: 2 * 1024 });
+    expect([lineOf(tokens!.siteId), lineOf(tokens!.origin)]).toEqual([6, 6]);
+    const [detail] = capture.details;
+    const owned = [...capture.livingTensors()].filter(({ scope }) => scope > 0);
+    expect(owned.map(({ shape }) => shape)).toEqual([[3]]);
+    expect(lineOf(detail!.openings.siteOf(owned[0]!.environment, owned[0]!.scope)!)).toBe(16);
+    // Two indices of 8 bytes and two values of 4, each storage once.
+    const sparse = atLine(capture, 19).filter((series) => lineOf(series.siteId) === 19);
+    expect(total(sparse, (one) => one.liveBytes)).toBe(24);
+    const graphs = [...capture.graphs.values()].filter(({ nodes }) => last(nodes) > 0);
+    expect(graphs.map(({ siteId, flags }) => [lineOf(siteId), last(flags) & GraphFlag.onGradient])).toEqual([
+      [20, GraphFlag.onGradient],
+    ]);
   },
   TIMEOUT_MS,
 );

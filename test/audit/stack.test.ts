@@ -22,6 +22,21 @@ test('the stack begins at the caller, with file, line, column and function', () 
   expect(Number.isSafeInteger(key)).toBe(true);
 });
 
+test('the code of a class field is named by its class', () => {
+  class Base {
+    frames = capture().frames();
+  }
+  class Derived extends Base {
+    own = capture().frames();
+  }
+  expect(new Base().frames[0]!.function).toBe('field initialiser of Base');
+  const derived = new Derived();
+  expect([derived.frames[0]!.function, derived.own[0]!.function]).toEqual([
+    'field initialiser of Base',
+    'field initialiser of Derived',
+  ]);
+});
+
 test('equal places have equal keys, different places different ones', () => {
   const keys = [1, 2].map(() => capture().key);
   expect(keys[0]).toBe(keys[1]);

@@ -105,6 +105,51 @@ test('tensors of a scope that never closed', () => {
   expect(JSON.stringify(redactReport(found, new Redaction()))).not.toContain('server.js');
 });
 
+test('a scope that never closed has the line that opened it, if the capture knows it', () => {
+  const report = reportOf(
+    keeping(({ i, builder }) => {
+      if (i === 1) builder.site(7, ['/srv/session.js', 4, 24, 'Session']);
+      builder.births({ id: i, site: 1, shape: 1, bytes: 64, owner: 3, birthMs: i * MS, environment: 2 });
+      builder.scopes([i, 0x100001]).openings([2, 0x100001, 7]);
+    }),
+  );
+  expect(report.sites[0]!.cause).toMatchObject({ kind: 'open-scope', place: { file: '/srv/session.js', line: 4 } });
+  expect(verdictSentence(report, '/srv')).toContain('that never closed, opened at session.js:4:24 (Session); close it');
+  expect(JSON.stringify(redactReport(report, new Redaction()))).not.toContain('ession');
+  const other = reportOf(
+    keeping(({ i, builder }) => {
+      builder.births({ id: i, site: 1, shape: 1, bytes: 64, owner: 3, birthMs: i * MS, environment: 1 });
+      builder.scopes([i, 0x100001]).openings([2, 0x100001, 7]);
+    }),
+  );
+  expect(other.sites[0]!.cause).not.toHaveProperty('place');
+});
+
+test('tokens are counted, with the line that made them; what others hold is not theirs', () => {
+  const tokens = (waiting: number) => {
+    const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]).site(2, ['/srv/a.js', 9, 3, 'publish']);
+    for (let i = 1; i <= ROUNDS; i++) {
+      builder.graphs({ site: 1, tensors: 0, nodes: 0, hiddenStorages: i, hiddenBytes: i * 8192 });
+      builder.tokens({ site: 2, origin: 1, made: 2 * i, taken: i, waiting: waiting * i, bytes: waiting * i * 8192 });
+      builder.tick({ ms: i * MS, allocatedBytes: i * 8192 }, [
+        { site: 1, liveTensors: 0, liveBytes: 0, allocatedTensors: i, allocatedBytes: i * 8192 },
+      ]);
+    }
+    return reportOf(builder.end());
+  };
+  expect(tokens(1).sites[0]!.cause).toMatchObject({
+    kind: 'tokens',
+    tokens: { made: 120, taken: 60, waiting: 60, waitingBytes: 60 * 8192 },
+    place: { line: 9, function: 'publish' },
+  });
+  const sentence = verdictSentence(tokens(1), '/srv');
+  expect(sentence).toMatch(/^LEAK {2}a\.js:5:3 retains .* that no tensor accounts for/);
+  expect(sentence).toContain(
+    'Cause: 60 of 120 tokens of `share()` were not taken and hold 480.0 KiB, made at a.js:9:3 (publish); take each',
+  );
+  expect(tokens(0).sites[0]!.cause).toBeUndefined();
+});
+
 test('storages that neither a tensor nor a graph holds are tokens; with a graph they are not', () => {
   const tokens = (nodes: number) => {
     const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]).site(2, ['/srv/a.js', 9, 3]);
@@ -170,6 +215,12 @@ test('models loaded per call: the line shows it, and they have their bytes there
     kind: 'model-per-call',
     text: '60 models loaded here are kept, 240.0 KiB together',
   });
+});
+
+test('models loaded per call have the bytes that the capture counts at their line', () => {
+  const source = written('load.js', 'function predict() {\n  models.push(torch.jit.load(file));\n}\n');
+  const sites = reportOf(keeping(() => {}, [source, 2, 25, 'predict'])).sites;
+  expect(sites[0]!.cause!.text).toBe('60 models loaded here are kept, 60.0 KiB together');
 });
 
 test('the forecast is a range, from the larger of the rate of the leak and of the process', () => {

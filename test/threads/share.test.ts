@@ -238,7 +238,7 @@ describe('in a separate process', () => {
     const { first, second, made, left } = await ask(`
       const { native } = require(${JSON.stringify(NATIVE)});
       const shared = new SharedArrayBuffer(16);
-      const id = torch.scope(() => native.share(torch.ones([4])._handle, shared, false));
+      const id = torch.scope(() => native.share(torch.ones([4])._handle, shared, false, 0));
       const made = torch.memory().tokens;
       const take = () => { try { return torch.fromShared({ shared }).sum().item(); } catch (error) { return error.code; } };
       new BigUint64Array(shared)[0] = 0x6c746e7368617265n;

@@ -10,7 +10,8 @@
   const CHILDREN = 4;
 
   /** Draws into `place`; `values` name the three values of a frame. Returns a function that shows another tree. */
-  function draw(place, flame, values, label) {
+  function draw(place, flame, valueNames, label, chosen = () => {}) {
+    let values = valueNames;
     const { names, files, sources } = flame;
     let { root } = flame;
     let parents = new Map();
@@ -29,6 +30,7 @@
     choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
     let value = 1;
     const texts = [];
+    const inputs = [];
     let focus = root;
     /** The frame with the keyboard focus, and the element of each frame. */
     let current = root;
@@ -39,9 +41,11 @@
       const input = element('input', { type: 'radio', name: `${place.id}-value`, checked: index === value });
       input.addEventListener('change', () => {
         value = index;
+        chosen(index);
         focus = current = root;
         render();
       });
+      inputs.push(input);
       texts.push(element('span', {}, ''));
       choices.append(element('label', {}, input, texts[i]));
     }
@@ -153,7 +157,10 @@
     out.addEventListener('click', () => zoom(root));
     render();
 
-    return (other) => {
+    return (other, otherNames, index) => {
+      values = otherNames;
+      value = index;
+      for (const [i, input] of inputs.entries()) input.checked = i + 1 === value;
       root = focus = current = other;
       parents = new Map();
       link(root);
@@ -161,8 +168,10 @@
     };
   }
 
-  const show = draw(document.getElementById('flame'), data.flame, ['live', 'allocated', 'growth'], 'Allocation stacks');
-  range.onChange(() => show(range.span === undefined ? data.flame.root : range.tree()));
+  const show = draw(document.getElementById('flame'), data.flame, range.names, 'Allocation stacks', (value) => {
+    range.value = value;
+  });
+  range.onChange(() => show(range.span === undefined ? data.flame.root : range.tree(), range.names, range.value));
   const hidden = document.getElementById('hidden-flame');
   if (hidden !== null)
     draw(hidden, data.hidden.flame, ['at the end', 'at its peak', 'growth'], 'Stacks of memory that no tensor shows');

@@ -1,15 +1,29 @@
 /** The part of the recording that the table and the flame graph show: two sliders, presets, and a drag on the timeline. */
 (() => {
   const { data, formatBytes, formatDuration, element } = globalThis.page;
-  const { ms, peak, stacks, sites } = data.ranges;
+  const { ms, peak, stacks, sites, hasKept } = data.ranges;
   const last = ms.length - 1;
   const listeners = [];
   let [from, to] = [0, last];
   const isWhole = () => from === 0 && to === last;
 
-  /** Live at the end of the range; allocated and grown in it. At the first round, nothing has been allocated. */
-  const totals = ({ live, allocated }) => ({
-    live: live[to],
+  const ROW = 5;
+  /** The sum of a column of the rows of what was made in the range and is live at its end. */
+  function keptIn(rows, column) {
+    let sum = 0;
+    for (let i = 0; i < rows.length; i += ROW) {
+      const isIn = rows[i] > from && rows[i + 1] <= to && rows[i + 2] > to;
+      if (isIn) sum += rows[i + column];
+    }
+    return sum;
+  }
+
+  /**
+   * What was allocated in the range and is live at its end (if the page does not know it: all that is), what was allocated and
+   * what grew in it. At the first round, nothing has been allocated.
+   */
+  const totals = ({ live, allocated, kept }) => ({
+    live: from === 0 || !hasKept ? live[to] : keptIn(kept, 4),
     allocated: allocated[to] - (from === 0 ? 0 : allocated[from]),
     growth: live[to] - live[from],
   });
@@ -46,7 +60,7 @@
     const { live, allocated, growth } = totals(site);
     const minutes = (ms[to] - ms[from]) / 60_000;
     return {
-      liveTensors: site.liveTensors[to],
+      liveTensors: from === 0 || !hasKept ? site.liveTensors[to] : keptIn(site.kept, 3),
       live,
       allocatedTensors: site.allocatedTensors[to] - (from === 0 ? 0 : site.allocatedTensors[from]),
       allocated,
@@ -54,7 +68,22 @@
     };
   }
 
+  /** What a range shows; a number of the values of a flame graph's frame, from 1. */
+  const NAMES = [hasKept ? 'allocated in it and still live' : 'live at its end', 'allocated in it', 'net growth'];
+  let value = 1;
+
   const range = {
+    get value() {
+      return value;
+    },
+    set value(chosen) {
+      value = chosen;
+      if (ms.length >= 3) showChoice();
+    },
+    /** The names of the values for the chosen range. */
+    get names() {
+      return isWhole() ? ['live', 'allocated', 'growth'] : NAMES;
+    },
     get span() {
       return isWhole() ? undefined : [ms[from], ms[to]];
     },
@@ -81,6 +110,19 @@
     { type: 'button', title: 'What was live when most bytes were' },
     `High-water mark (${formatBytes(data.peakBytes)} at ${formatDuration(ms[peak])})`,
   );
+  const choice = element('fieldset', { className: 'choices' });
+  choice.append(element('legend', { className: 'hidden' }, 'What the range shows'));
+  const radios = NAMES.map((name, i) => {
+    const input = element('input', { type: 'radio', name: 'range-value' });
+    input.addEventListener('change', () => {
+      value = i + 1;
+      show();
+      for (const listener of listeners) listener(true);
+    });
+    const text = element('span', {}, name);
+    choice.append(element('label', {}, input, text));
+    return { input, text };
+  });
   const status = element('p', { className: 'note', 'aria-live': 'polite' });
   document
     .getElementById('range')
@@ -89,6 +131,7 @@
       element('label', {}, 'to', end, endText),
       whole,
       highest,
+      choice,
       status,
     );
 
@@ -106,10 +149,23 @@
     begin.setAttribute('aria-valuetext', beginText.textContent);
     end.setAttribute('aria-valuetext', endText.textContent);
     whole.disabled = isWhole();
+    choice.hidden = isWhole();
+    showChoice();
+    const live = hasKept ? 'what was allocated in it and still live at its end' : 'what was live at its end';
     status.textContent = isWhole()
       ? 'Drag on the chart, or use the sliders: the table and the flame graph then show that part only.'
       : `The table and the flame graph show ${from === 0 ? 'the start' : formatDuration(ms[from])} to ${formatDuration(ms[to])}: ` +
-        'what was live at its end, and what was allocated and grew in it. Verdicts are of the whole recording.';
+        `${live} (in the columns "live"), what was allocated in it, and its net growth. Verdicts are of the whole recording.`;
+  }
+
+  function showChoice() {
+    const sums = stacks
+      .map(totals)
+      .reduce((sum, one) => [sum[0] + one.live, sum[1] + one.allocated, sum[2] + one.growth], [0, 0, 0]);
+    for (const [i, { input, text }] of radios.entries()) {
+      input.checked = value === i + 1;
+      text.textContent = `${NAMES[i]} (${formatBytes(sums[i])})`;
+    }
   }
 
   begin.addEventListener('input', () => set(Number(begin.value), Math.max(to, Number(begin.value))));

@@ -29,7 +29,7 @@
 
   const cells = inReport.map((row) => [...row.cells].slice(-6).map((cell) => [cell, cell.textContent, cell.dataset.v]));
   /** The figures of the chosen part of the recording; those of the report for the whole. */
-  function showRange() {
+  function showRange(isChosen) {
     for (const [i, row] of cells.entries()) {
       const site = range.span === undefined ? undefined : range.siteIn(i);
       const count = (value) => [Math.round(value).toLocaleString('en-US'), value];
@@ -49,6 +49,8 @@
         [cell.textContent, cell.dataset.v] = figures[k] ?? unknown;
       }
     }
+    // By what the range shows: bytes that are still live, allocated, grown.
+    if (isChosen) sort(headings.at([-5, -3, -2][range.value - 1]), 'descending');
     const sorted = headings.find((heading) => heading.hasAttribute('aria-sort'));
     if (sorted !== undefined) sort(sorted, sorted.getAttribute('aria-sort'));
   }

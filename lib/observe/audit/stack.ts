@@ -72,7 +72,7 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
     b ^= b >>> 13;
   }
   const key = (a >>> 0) * 2 ** 21 + ((b >>> 0) & (2 ** 21 - 1));
-  return { key, frames: () => sites.slice(first, end).map(toFrame) };
+  return { key, frames: () => sites.slice(first, end).map((site, i) => toFrame(site, sites[first + i + 1])) };
 }
 
 function capture(limit: number, below: (...args: never[]) => unknown): CallSite[] {
@@ -128,11 +128,19 @@ function restore(hadPrepare: boolean, prepare: typeof Error.prepareStackTrace, l
   }
 }
 
-function toFrame(site: CallSite): Frame {
+function toFrame(site: CallSite, caller: CallSite | undefined): Frame {
   return {
     file: fileOf(site),
     line: site.getLineNumber() ?? 0,
     column: site.getColumnNumber() ?? 0,
-    function: site.getFunctionName() ?? '',
+    function: nameOf(site, caller),
   };
+}
+
+/** V8 calls the code of a class's fields `<instance_members_initializer>`; its caller is the constructor of the class. */
+function nameOf(site: CallSite, caller: CallSite | undefined): string {
+  const name = site.getFunctionName() ?? '';
+  if (name !== '<instance_members_initializer>') return name;
+  const owner = caller?.isConstructor() ? caller.getFunctionName() : site.getTypeName();
+  return owner === null || owner === '' ? 'field initialiser' : `field initialiser of ${owner}`;
 }

@@ -1,0 +1,97 @@
+/** For each part of the recording: what was allocated in it and was still live at its end. */
+import type { Capture } from '../capture/capture';
+import { deviceName } from '../capture/format';
+import { type Lifetime, placeOf } from '../capture/lifetimes';
+import type { Series } from '../capture/records';
+
+/** More live tensors are not looked at. */
+const MAX_LIVING = 2 ** 20;
+/** Points are numbered below this. */
+const RADIX = 256;
+
+/** By the numbers of points, combined: when they were made, from when they count, and the first at which they are gone. */
+type Counts = Map<number, { tensors: number; bytes: number }>;
+
+export class Kept {
+  private readonly places = new Map<string, Counts>();
+
+  private constructor(private readonly ms: number[]) {}
+
+  /** `ms`: the points. Undefined if the capture does not have every tensor. */
+  static of(capture: Capture, ms: number[]): Kept | undefined {
+    const { details, droppedDetail, ticks, start } = capture;
+    const count = details.reduce((sum, { living }) => sum + living.size, 0);
+    const isWhole = droppedDetail === 0 && start?.mode !== 'counters' && details.every(({ lifetimes }) => lifetimes);
+    if (!isWhole || count > MAX_LIVING || (count === 0 && (ticks.at(-1)?.tensors ?? 0) > 0)) return undefined;
+    const kept = new Kept(ms);
+    for (const { living, lifetimes, siteId, startMs } of details) {
+      const keyOf = (place: number) => {
+        const [type, index] = [((place & 0xff) << 24) >> 24, ((place & 0xff00) << 16) >> 24];
+        return `${siteId(Math.floor(place / 0x10000))} ${deviceName(type, index)}`;
+      };
+      for (const [place, its] of lifetimes!) for (const one of its) kept.add(keyOf(place), one, startMs);
+      for (let row = 0; row < living.size; row++) {
+        const birth = living.at(row);
+        for (const one of lifetimes!.living(birth)) kept.add(keyOf(placeOf(birth)), one, startMs);
+      }
+    }
+    return kept;
+  }
+
+  /** The number of entries of all sites. */
+  get size(): number {
+    let size = 0;
+    for (const counts of this.places.values()) size += counts.size;
+    return size;
+  }
+
+  /** Flat rows: point of birth, point from which they count, first point at which they are gone, tensors, bytes. */
+  rowsOf(all: Series[]): number[] {
+    const sums: Counts = new Map();
+    for (const key of new Set(all.map(({ siteId, device }) => `${siteId} ${device}`))) {
+      for (const [times, { tensors, bytes }] of this.places.get(key) ?? []) add(sums, times, tensors, bytes);
+    }
+    return [...sums].flatMap(([times, { tensors, bytes }]) => [
+      Math.floor(times / RADIX ** 2),
+      Math.floor(times / RADIX) % RADIX,
+      times % RADIX,
+      Math.round(tensors),
+      Math.round(bytes),
+    ]);
+  }
+
+  private add(key: string, { bornMs, fromMs, diedMs, tensors, bytes }: Lifetime, startMs: number): void {
+    const [born, from, died] = [bornMs, fromMs, diedMs].map((ms) => firstFrom(this.ms, startMs + ms)) as [
+      number,
+      number,
+      number,
+    ];
+    if (from >= died) return; // at no point live
+    let counts = this.places.get(key);
+    if (counts === undefined) {
+      counts = new Map();
+      this.places.set(key, counts);
+    }
+    add(counts, (born * RADIX + from) * RADIX + died, tensors, bytes);
+  }
+}
+
+function add(counts: Counts, times: number, tensors: number, bytes: number): void {
+  const known = counts.get(times);
+  if (known === undefined) counts.set(times, { tensors, bytes });
+  else {
+    known.tensors += tensors;
+    known.bytes += bytes;
+  }
+}
+
+/** The first point at or after `ms`; their number if there is none. */
+function firstFrom(points: number[], ms: number): number {
+  let [low, high] = [0, points.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (points[middle]! < ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
