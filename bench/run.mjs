@@ -24,6 +24,7 @@ import { opsSection } from './sections/ops.mjs';
 import { optimSection } from './sections/optim.mjs';
 import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
+import { trainSection } from './sections/train.mjs';
 import { typesSection } from './sections/types.mjs';
 import { HEADING as SERVICE } from './service/report.mjs';
 import { machine } from './support/machine.mjs';
@@ -37,6 +38,7 @@ const sections = {
   scopes: scopesSection,
   digits: digitsSection,
   optim: optimSection,
+  train: trainSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -64,7 +66,10 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,reports' },
+        only: {
+          type: 'string',
+          default: 'goals,ops,calls,scopes,digits,optim,train,load,memory,async,audit,http,reports',
+        },
       },
     }).values;
   } catch (error) {

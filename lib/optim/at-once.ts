@@ -17,11 +17,7 @@ export interface Rows {
 }
 
 /** A missing tensor is NaN, which a native step refuses if the parameter has a gradient. */
-export function rowsOf(
-  params: readonly Tensor[],
-  states: ReadonlyMap<Tensor, ParamState>,
-  keys: readonly Key[],
-): Rows {
+export function rowsOf(params: readonly Tensor[], states: ReadonlyMap<Tensor, ParamState>, keys: readonly Key[]): Rows {
   const count = params.length * (keys.length + 1);
   if (rows.length < count) rows = new Float64Array(2 * count);
   let at = 0;

@@ -36,16 +36,7 @@ export class SGD extends BuiltIn<SGDOptions> {
     if (keepsEmptyMomentum && group.params.some((one) => !this.state.has(one) && one.grad !== null)) return false;
     const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group;
     const { rows, count } = rowsOf(group.params, this.state, [momentum === 0 ? null : 'momentum_buffer']);
-    return native.optimSgd(
-      rows,
-      count,
-      lr!,
-      momentum!,
-      dampening!,
-      weightDecay!,
-      nesterov === true,
-      maximize === true,
-    );
+    return native.optimSgd(rows, count, lr!, momentum!, dampening!, weightDecay!, nesterov === true, maximize === true);
   }
 
   protected override update(
