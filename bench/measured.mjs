@@ -5,6 +5,7 @@ import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
 import { measureOptim } from './measure/optim.mjs';
 import { measureScopes } from './measure/scopes.mjs';
+import { measureTrain } from './measure/train.mjs';
 import { goalLoops, goalOps, goalPasts } from './sections/goals.mjs';
 
 /** @template T @param {() => Promise<T>} measure @returns {() => Promise<T>} */
@@ -27,6 +28,7 @@ export const measurements = (plan, python, chosen) => ({
   digits: once(() => measureDigits(plan, python)),
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
   optim: once(() => measureOptim(plan, python)),
+  train: once(() => measureTrain(plan, python)),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
 });
 

@@ -25,6 +25,7 @@ import { optimSection } from './sections/optim.mjs';
 import { pprofSection } from './sections/pprof.mjs';
 import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
+import { trainSection } from './sections/train.mjs';
 import { typesSection } from './sections/types.mjs';
 import { HEADING as SERVICE } from './service/report.mjs';
 import { machine } from './support/machine.mjs';
@@ -38,6 +39,7 @@ const sections = {
   scopes: scopesSection,
   digits: digitsSection,
   optim: optimSection,
+  train: trainSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -68,7 +70,7 @@ function readOptions() {
         write: { type: 'boolean', default: false },
         only: {
           type: 'string',
-          default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,pprof,reports',
+          default: 'goals,ops,calls,scopes,digits,optim,train,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;

@@ -1,17 +1,12 @@
-// The reference: each op from C++, its result freed at once.
-// Reads lines "OP MILLISECONDS" and answers each with {"ns": nanoseconds of one call, "cpu": the same in CPU time}, as
-// bench/python/ops.py and bench/node/ops.cjs do.
+// The reference: each op from C++, its result freed at once. serve.h has the protocol.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <time.h>
 
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <iostream>
 #include <map>
 #include <string>
+
+#include "serve.h"
 
 namespace {
 
@@ -20,42 +15,12 @@ constexpr int kLongBatch = 20;  // for ops that take tens of microseconds
 constexpr int kExpressions = 10;
 constexpr int kSteps = 25;  // of four ops each in one expression
 
-using Loop = std::function<void()>;
-
 // The loop is inside, so that the call through std::function happens once per batch.
 template <class Op>
 Loop repeat(int count, Op op) {
   return [count, op] {
     for (int i = 0; i < count; ++i) op();
   };
-}
-
-// CPU time of the process.
-double cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-struct Cost {
-  double ns, cpu;
-};
-
-Cost measure(const Loop& loop, int count, double milliseconds) {
-  using Clock = std::chrono::steady_clock;
-  const double cpu_start = cpu_ns();
-  const auto start = Clock::now();
-  const auto limit = std::chrono::duration<double, std::milli>(milliseconds);
-  int64_t calls = 0;
-  Clock::duration elapsed{};
-  do {
-    loop();
-    calls += count;
-    elapsed = Clock::now() - start;
-  } while (elapsed < limit);
-  const double cpu = cpu_ns() - cpu_start;
-  const auto all = static_cast<double>(calls);
-  return {std::chrono::duration<double, std::nano>(elapsed).count() / all, cpu / all};
 }
 
 // The compiler must not drop a call with an unused result; it cannot drop calls into a shared library anyway.
@@ -92,17 +57,8 @@ int main() {
       {"expression", repeat(kExpressions, [&] { run(expression(small, half, small, quarter)); })},
       {"mm", repeat(kLongBatch, [&] { run(at::mm(m, m)); })},
   };
-  std::string op;
-  double milliseconds = 0;
-  while (std::cin >> op >> milliseconds) {
+  return serve([&](const std::string& op) -> Found {
     const auto found = loops.find(op);
-    if (found == loops.end()) {
-      std::fprintf(stderr, "no such op: %s\n", op.c_str());
-      return 2;
-    }
-    const Cost cost = measure(found->second, batch_of(op), milliseconds);
-    std::printf("{\"ns\": %.2f, \"cpu\": %.2f}\n", cost.ns, cost.cpu);
-    std::fflush(stdout);
-  }
-  return 0;
+    return found == loops.end() ? Found{} : Found{&found->second, batch_of(op)};
+  });
 }

@@ -1,11 +1,8 @@
 /** The ops from C++, from PyTorch, and from Node: in one scope, in a scope per op, and garbage-collected. */
-import path from 'node:path';
-import { buildDir, inRoot } from '../../scripts/paths.mjs';
-import { runLogged } from '../../scripts/steps/command.mjs';
-import { withLock } from '../../scripts/steps/lock.mjs';
+import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
-import { filesBelow, isUpToDate, whenChanged } from '../../scripts/steps/stamps.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
+import { cppProgram, ensureCppPrograms } from './cpp.mjs';
 
 export const ops = {
   add: '`add`',
@@ -20,22 +17,6 @@ export const ops = {
 
 export const lifetimes = { scope: 'Node, scope', gc: 'Node, GC', 'scope-per-op': 'Node, scope per op' };
 
-const cppDir = path.join(buildDir, 'bench');
-const cppProgram = path.join(cppDir, 'bench_ops');
-
-/** Compiles the C++ program if it or scripts/libtorch.mjs changed. */
-async function ensureCppProgram() {
-  const inputs = { files: filesBelow(['bench/cpp', 'scripts/libtorch.mjs'], ['']), outputs: [cppProgram] };
-  if (isUpToDate('bench', inputs)) return; // without waiting for the build lock
-  const compile = () =>
-    step('the C++ benchmark: compiling', async () => {
-      const configure = ['-S', inRoot('bench', 'cpp'), '-B', cppDir, `-DLTN_NODE=${process.execPath}`];
-      await runLogged('bench', 'cmake', configure);
-      await runLogged('bench', 'cmake', ['--build', cppDir], { append: true });
-    });
-  await withLock(() => whenChanged('bench', inputs, compile));
-}
-
 /**
  * @param {import('../plan.mjs').Plan} plan
  * @param {string | undefined} python
@@ -43,10 +24,10 @@ async function ensureCppProgram() {
  * @returns {Promise<Record<'ns' | 'cpu', Record<string, Record<string, number[]>>>>} by clock, program, op and round
  */
 export async function measureOps({ rounds, ms }, python, wanted) {
-  await ensureCppProgram();
+  await ensureCppPrograms();
   const node = (lifetime) => [process.execPath, inRoot('bench', 'node', 'ops.cjs'), lifetime];
   const commands = {
-    cpp: [cppProgram],
+    cpp: [cppProgram('ops')],
     ...(python === undefined ? {} : { python: [python, inRoot('bench', 'python', 'ops.py')] }),
     ...Object.fromEntries(Object.keys(lifetimes).map((lifetime) => [lifetime, node(lifetime)])),
   };

@@ -1,4 +1,5 @@
 /** The goals for speed and memory, and whether this run met them. */
+import { nets } from '../measure/train.mjs';
 import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
 import { median, quartiles, ratio } from '../support/stats.mjs';
 import { added } from './calls.mjs';
@@ -84,6 +85,36 @@ function digitsRow(digits) {
   return [...row, middleHalf(...wall), times(ratio(...cpu)), verdict(ratio(...wall) <= TRAINING)];
 }
 
+const NETS = { mlp: 0.95, cnn: 1, transformer: 1 };
+const ADAM = 0.6;
+
+/**
+ * @param {import('../plan.mjs').Plan} plan
+ * @param {Awaited<ReturnType<import('../measured.mjs').Measured['train']>>} train
+ * @param {Awaited<ReturnType<import('../measured.mjs').Measured['optim']>>} optim
+ */
+function trainRows(plan, train, optim) {
+  const row = (title, most, { ns, cpu }, name) => {
+    const goal = `≤ ${most.toFixed(2)} × PyTorch`;
+    if (ns.python === undefined) return [title, goal, none, none, 'not measured'];
+    const [node, python] = [ns.node[name], ns.python[name]];
+    const inCpu = times(ratio(cpu.node[name], cpu.python[name]));
+    return [title, goal, middleHalf(node, python), inCpu, verdict(ratio(node, python) <= most)];
+  };
+  const { left } = train.left;
+  return [
+    row('Adam, a step of 100 × 1,000 parameters', ADAM, optim, 'adam'),
+    ...Object.entries(NETS).map(([name, most]) => row(`training step: ${nets[name]}`, most, train, name)),
+    [
+      `${integer(plan.loops.steps)} training steps without a scope: RSS after against before`,
+      `< ${megabytes(LEFT)}`,
+      megabytes(left),
+      none,
+      verdict(left < LEFT),
+    ],
+  ];
+}
+
 /** @param {Awaited<ReturnType<import('../measured.mjs').Measured['scopes']>>} measured */
 function scopeRows({ ns, cpu }) {
   const row = (title, loop, past) => [
@@ -128,6 +159,7 @@ export async function goalsSection(plan, measured) {
     ...opGoals.map((goal) => opRow(goal, ops)),
     ...memoryRows(plan, memory),
     digitsRow(digits),
+    ...trainRows(plan, await measured.train(), await measured.optim()),
     ...scopeRows(scopes),
     ...callRows(calls),
   ];

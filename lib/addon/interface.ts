@@ -114,6 +114,56 @@ export interface Native extends AuditNative {
     inputs: readonly number[],
   ): void;
 
+  /**
+   * A step of all parameters of a group that have a gradient. `rows`: handles of each parameter and its state, of which
+   * `count` are used; 0 is a tensor that the formula does not need. False, with nothing changed, if a state is missing or a
+   * tensor is not dense: lib/optim has the formulas for these cases.
+   */
+  optimAdam(
+    rows: Float64Array,
+    count: number,
+    lr: number,
+    beta1: number,
+    beta2: number,
+    eps: number,
+    weightDecay: number,
+    isDecoupled: boolean,
+    maximize: boolean,
+    lerps: boolean,
+    rootsByPow: boolean,
+  ): boolean;
+  optimSgd(
+    rows: Float64Array,
+    count: number,
+    lr: number,
+    momentum: number,
+    dampening: number,
+    weightDecay: number,
+    nesterov: boolean,
+    maximize: boolean,
+  ): boolean;
+  optimRmsprop(
+    rows: Float64Array,
+    count: number,
+    lr: number,
+    alpha: number,
+    eps: number,
+    weightDecay: number,
+    momentum: number,
+    maximize: boolean,
+    lerps: boolean,
+    rootsByPow: boolean,
+  ): boolean;
+  optimAdagrad(
+    rows: Float64Array,
+    count: number,
+    lr: number,
+    lrDecay: number,
+    eps: number,
+    weightDecay: number,
+    maximize: boolean,
+  ): boolean;
+
   /** `hook(raw)` returns a handle, or 0. Returns an object for the hook. */
   registerHook(handle: number, hook: (raw: unknown) => number): unknown;
   registerPostAccumulateGradHook(handle: number, hook: (raw: unknown) => void): unknown;

@@ -1,7 +1,7 @@
 /** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
 export * from './activations';
 export * from './adaptive';
-export { type AttentionOptions, MultiheadAttention } from './attention';
+export type { AttentionOptions } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
 export { Identity, ModuleDict, ModuleList, ParameterDict, ParameterList } from './containers';
 export type { ToOptions } from './conversion';
@@ -14,13 +14,7 @@ export * from './lazy';
 export { Bilinear, Linear } from './linear';
 export * from './losses';
 export { Module } from './module';
-export {
-  InstanceNorm1d,
-  InstanceNorm2d,
-  InstanceNorm3d,
-  LocalResponseNorm,
-} from './normalization';
-export * from './padding';
+export { LocalResponseNorm } from './normalization';
 export {
   Buffer,
   type BufferOptions,
@@ -29,10 +23,14 @@ export {
   UninitializedBuffer,
   UninitializedParameter,
 } from './parameter';
-export { GRU, LSTM, RNN, RNNBase } from './recurrent';
+export { RNNBase } from './recurrent';
 export * from './shaped';
 export * from './shaped-conv';
+export * from './shaped-padding';
+// By name, as their own files export the same names.
+export { GLU, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d } from './shaped-padding';
 export * from './shaped-pooling';
+export * from './shaped-sequences';
 export type { SharedModule } from './shared';
 export type {
   IncompatibleKeys,
@@ -44,20 +42,8 @@ export type {
   StateDictHook,
   StateDictOptions,
 } from './state';
-export {
-  type EncoderOptions,
-  Transformer,
-  TransformerDecoder,
-  TransformerEncoder,
-  type TransformerOptions,
-} from './transformer';
-export {
-  type Activation,
-  type DecoderLayerOptions,
-  type EncoderLayerOptions,
-  TransformerDecoderLayer,
-  TransformerEncoderLayer,
-} from './transformer-layers';
+export type { EncoderOptions, TransformerOptions } from './transformer';
+export type { Activation, DecoderLayerOptions, EncoderLayerOptions } from './transformer-layers';
 export * as utils from './utils';
 export * from './vision';
 export type { WalkOptions } from './walk';

@@ -1,16 +1,14 @@
 /** torch/optim/adam.py and adamw.py. */
-import { inferenceMode } from '../autograd/backward';
-import { ownScope } from '../lifetimes/scope';
+import { native } from '../addon/native';
 import type { Tensor } from '../tensor/tensor';
+import { rowsOf } from './at-once';
 import { BuiltIn, decayed, nextStep, real, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
 import type { ParamGroup, Params } from './groups';
-import { type Due, unfit } from './optimizer';
+import { unfit } from './optimizer';
 import type { AdamOptions } from './options';
-import { approach, approachEach, hasOneAdam, root } from './release';
+import { approach, hasOneAdam, lerps, root, rootsByPow } from './release';
 import type { ParamState } from './state-dict';
-import * as together from './together';
-import { lists } from './together';
 
 type Group = ParamGroup<AdamOptions>;
 
@@ -64,44 +62,25 @@ abstract class Moments extends BuiltIn<AdamOptions> {
     }
   }
 
-  override _updateAll(due: readonly Due[], group: Group): void {
-    if (group.capturable || group.differentiable || group.amsgrad) {
-      super._updateAll(due, group);
-      return;
-    }
-    for (const list of lists(due)) {
-      if (list.length === 1) super._updateAll(list, group);
-      // Inference mode saves work per op that only gradients need; versions still count. No tensor made here is kept.
-      else inferenceMode(() => ownScope(() => this.#updateTogether(list, group)));
-    }
-  }
-
-  /** The formula of `update`, op for op, on lists. */
-  #updateTogether(due: readonly Due[], group: Group): void {
-    const { weightDecay, betas, eps, maximize } = group;
-    const lr = group.lr!;
-    const [beta1, beta2] = betas!;
-    const parameters = due.map(({ parameter }) => parameter);
-    const averages = due.map(({ state }) => state.exp_avg as Tensor);
-    const squares = due.map(({ state }) => state.exp_avg_sq as Tensor);
-    let grads = due.map(({ grad }) => grad);
-    if (maximize) grads = together.neg(grads);
-    const counts = due.map(({ state }) => nextStep(state));
-    if (weightDecay !== 0) {
-      if (this._isDecoupled(group)) together.mul_(parameters, 1 - lr * weightDecay!);
-      else grads = together.addEach(grads, parameters, weightDecay!);
-    }
-    approachEach(averages, grads, beta1);
-    together.mul_(squares, beta2);
-    together.addcmul_(squares, grads, grads, 1 - beta2);
-    const denominators = together.sqrt(squares);
-    together.div_(
-      denominators,
-      counts.map((count) => root(1 - pow(beta2, count))),
+  override _stepAtOnce(group: Group): boolean {
+    if (group.capturable || group.differentiable || this.update !== Moments.prototype.update) return false;
+    const largest = group.amsgrad ? 'max_exp_avg_sq' : null;
+    const { rows, count } = rowsOf(group.params, this.state, ['exp_avg', 'exp_avg_sq', largest, 'step']);
+    const [beta1, beta2] = group.betas!;
+    const { lr, eps, weightDecay, maximize } = group;
+    return native.optimAdam(
+      rows,
+      count,
+      lr!,
+      beta1,
+      beta2,
+      eps!,
+      weightDecay!,
+      this._isDecoupled(group),
+      maximize === true,
+      lerps,
+      rootsByPow,
     );
-    together.add_(denominators, eps!);
-    const sizes = counts.map((count) => -(lr / (1 - pow(beta1, count))));
-    together.addcdiv_(parameters, averages, denominators, sizes);
   }
 
   /** @internal Whether weight decay shrinks the parameter itself. */

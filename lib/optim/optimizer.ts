@@ -33,7 +33,7 @@ export interface ZeroGradOptions {
 }
 
 /** A parameter with a gradient, in a step. */
-export interface Due {
+interface Due {
   readonly parameter: Tensor;
   readonly grad: Tensor;
   readonly state: ParamState;
@@ -125,6 +125,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   }
 
   #stepGroup(fn: string, group: ParamGroup<O>): void {
+    if (this._stepAtOnce(group)) return;
     // All states are there before the first parameter changes, so that a gradient that is refused changes nothing.
     const due: Due[] = [];
     const fresh: Due[] = [];
@@ -143,18 +144,18 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       }
       due.push({ parameter, grad, state });
     }
-    this._updateAll(due, group);
-    // As in Python, a parameter that needs no state has no entry.
-    for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
-  }
-
-  /** @internal Calls update for each; built-in classes may do several at once. */
-  _updateAll(due: readonly Due[], group: ParamGroup<O>): void {
     for (const { parameter, grad, state } of due) {
       ownScope(() => {
         this.update(parameter, grad, state, group);
       });
     }
+    // As in Python, a parameter that needs no state has no entry.
+    for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
+  }
+
+  /** @internal The whole step in one native call, for the formulas that have one. False if it changed nothing. */
+  _stepAtOnce(_group: ParamGroup<O>): boolean {
+    return false;
   }
 
   /** @internal Refuses a gradient that the formula does not take. */

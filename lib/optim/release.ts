@@ -2,7 +2,6 @@
 import { native } from '../addon/native';
 import type { Tensor } from '../tensor/tensor';
 import { pow } from './c-math';
-import * as together from './together';
 
 const [major = 0, minor = 0] = native.version().split('.').map(Number);
 
@@ -163,8 +162,11 @@ export const takesNames = since(2, 6);
 /** Complex parameters in LBFGS. */
 export const lbfgsTakesComplex = is2;
 
+/** Running averages move by `lerp_`; before, by `mul_().add_()`. */
+export const lerps = is2;
+
 /** The running average of gradients: `average` moves towards `grad` by `1 - beta`. */
-export const approach: (average: Tensor, grad: Tensor, beta: number) => void = is2
+export const approach: (average: Tensor, grad: Tensor, beta: number) => void = lerps
   ? (average, grad, beta) => {
       average.lerp_(grad, 1 - beta);
     }
@@ -172,18 +174,11 @@ export const approach: (average: Tensor, grad: Tensor, beta: number) => void = i
       average.mul_(beta).add_(grad, { alpha: 1 - beta });
     };
 
-/** The same for lists. */
-export const approachEach: (averages: readonly Tensor[], grads: readonly Tensor[], beta: number) => void = is2
-  ? (averages, grads, beta) => {
-      together.lerp_(averages, grads, 1 - beta);
-    }
-  : (averages, grads, beta) => {
-      together.mul_(averages, beta);
-      together.addEach_(averages, grads, 1 - beta);
-    };
+/** Square roots of numbers are `** 0.5`; before, math.sqrt. */
+export const rootsByPow = is2;
 
-/** The square root of a bias correction: math.sqrt, then `** 0.5`, whose last bit may differ. */
-export const root: (value: number) => number = is2 ? (value) => pow(value, 0.5) : Math.sqrt;
+/** The square root of a bias correction: the last bit of the two may differ. */
+export const root: (value: number) => number = rootsByPow ? (value) => pow(value, 0.5) : Math.sqrt;
 
 /** NAdam and RAdam treat a complex parameter as two real ones; before, they divided by complex roots. */
 export const takesComplexMoments = is2;

@@ -1,14 +1,16 @@
 /** torch/optim/adagrad.py, adadelta.py, rmsprop.py: steps scaled by squares of the gradients. */
+import { native } from '../addon/native';
 import { inGradMode } from '../autograd/mode';
 import { ops } from '../autograd/tuples';
 import { Complex } from '../errors/values';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
+import { rowsOf } from './at-once';
 import { BuiltIn, decayed, nextStep, real, scalar, towards, zerosLike } from './built-in';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdadeltaOptions, AdagradOptions, RMSpropOptions } from './options';
-import { approach } from './release';
+import { approach, countsInTensor, lerps, rootsByPow } from './release';
 import { owned, type ParamState } from './state-dict';
 
 /** Steps that shrink with the sum of all squares so far. Takes sparse gradients. */
@@ -56,6 +58,13 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     const sum = real(isComplex, state.sum);
     sum.addcmul_(plain, plain, { value: 1 });
     real(isComplex, parameter).addcdiv_(plain, (sum.sqrt() as Tensor).add_(eps!), { value: -rate });
+  }
+
+  override _stepAtOnce(group: ParamGroup<AdagradOptions>): boolean {
+    if (this.update !== Adagrad.prototype.update) return false;
+    const { rows, count } = rowsOf(group.params, this.state, ['sum', 'step']);
+    const { lr, lrDecay, eps, weightDecay, maximize } = group;
+    return native.optimAdagrad(rows, count, lr!, lrDecay!, eps!, weightDecay!, maximize === true);
   }
 
   #updateSparse(parameter: Tensor, gradient: Tensor, sum: Tensor, rate: number, eps: number): void {
@@ -116,6 +125,26 @@ export class RMSprop extends BuiltIn<RMSpropOptions> {
       ...(momentum! > 0 ? { momentum_buffer: zerosLike(parameter) } : {}),
       ...(centered ? { grad_avg: zerosLike(parameter) } : {}),
     };
+  }
+
+  override _stepAtOnce(group: ParamGroup<RMSpropOptions>): boolean {
+    // Steps that are numbers are counted by `update`.
+    if (group.differentiable || !countsInTensor('RMSprop') || this.update !== RMSprop.prototype.update) return false;
+    const { lr, alpha, eps, weightDecay, momentum, centered, maximize } = group;
+    const keys = ['square_avg', momentum! > 0 ? 'momentum_buffer' : null, centered ? 'grad_avg' : null, 'step'];
+    const { rows, count } = rowsOf(group.params, this.state, keys);
+    return native.optimRmsprop(
+      rows,
+      count,
+      lr!,
+      alpha!,
+      eps!,
+      weightDecay!,
+      momentum!,
+      maximize === true,
+      lerps,
+      rootsByPow,
+    );
   }
 
   protected override update(

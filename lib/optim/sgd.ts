@@ -1,16 +1,13 @@
 /** torch/optim/sgd.py. */
-import { inferenceMode } from '../autograd/backward';
+import { native } from '../addon/native';
 import { refusal } from '../errors/errors';
-import { ownScope } from '../lifetimes/scope';
-import { isTensor, type Tensor } from '../tensor/tensor';
+import type { Tensor } from '../tensor/tensor';
+import { rowsOf } from './at-once';
 import { BuiltIn, decayed, towards } from './built-in';
 import type { ParamGroup, Params } from './groups';
-import type { Due } from './optimizer';
 import type { SGDOptions } from './options';
 import { keepsEmptyMomentum } from './release';
 import { owned, type ParamState } from './state-dict';
-import * as together from './together';
-import { lists } from './together';
 
 /** Stochastic gradient descent, with momentum if asked for. Takes sparse gradients without momentum. */
 export class SGD extends BuiltIn<SGDOptions> {
@@ -33,26 +30,13 @@ export class SGD extends BuiltIn<SGDOptions> {
     return keepsEmptyMomentum ? { momentum_buffer: null } : {};
   }
 
-  override _updateAll(due: readonly Due[], group: ParamGroup<SGDOptions>): void {
-    if (group.differentiable) {
-      super._updateAll(due, group);
-      return;
-    }
-    // A first momentum is a tensor that is kept, and lists are for dense gradients.
-    const isReady = ({ grad, state }: Due) =>
-      !grad.isSparse && (group.momentum === 0 || isTensor(state.momentum_buffer));
-    const ready = due.filter(isReady);
-    if (ready.length < due.length) {
-      super._updateAll(
-        due.filter((one) => !isReady(one)),
-        group,
-      );
-    }
-    for (const list of lists(ready)) {
-      if (list.length === 1) super._updateAll(list, group);
-      // Inference mode saves work per op that only gradients need; versions still count. No tensor made here is kept.
-      else inferenceMode(() => ownScope(() => updateTogether(list, group)));
-    }
+  override _stepAtOnce(group: ParamGroup<SGDOptions>): boolean {
+    if (group.differentiable || this.update !== SGD.prototype.update) return false;
+    // The empty states are made by `begin`.
+    if (keepsEmptyMomentum && group.params.some((one) => !this.state.has(one) && one.grad !== null)) return false;
+    const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group;
+    const { rows, count } = rowsOf(group.params, this.state, [momentum === 0 ? null : 'momentum_buffer']);
+    return native.optimSgd(rows, count, lr!, momentum!, dampening!, weightDecay!, nesterov === true, maximize === true);
   }
 
   protected override update(
@@ -74,20 +58,4 @@ export class SGD extends BuiltIn<SGDOptions> {
     }
     parameter.add_(grad, { alpha: -lr! });
   }
-}
-
-/** The formula of `update`, op for op, on lists. */
-function updateTogether(due: readonly Due[], group: ParamGroup<SGDOptions>): void {
-  const { momentum, weightDecay, nesterov, maximize } = group;
-  const parameters = due.map(({ parameter }) => parameter);
-  let grads = due.map(({ grad }) => grad);
-  if (maximize) grads = together.neg(grads);
-  if (weightDecay !== 0) grads = together.addEach(grads, parameters, weightDecay!);
-  if (momentum !== 0) {
-    const buffers = due.map(({ state }) => state.momentum_buffer as Tensor);
-    together.mul_(buffers, momentum!);
-    together.addEach_(buffers, grads, 1 - group.dampening!);
-    grads = nesterov ? together.addEach(grads, buffers, momentum!) : buffers;
-  }
-  together.addEach_(parameters, grads, -group.lr!);
 }

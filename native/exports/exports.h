@@ -64,6 +64,7 @@ ExportList cuda_exports();
 ExportList watch_exports();
 ExportList async_exports();
 ExportList model_exports();
+ExportList optim_exports();
 
 // `torch.memory().devices`. Any thread.
 std::vector<audit::DeviceFigures> device_figures();

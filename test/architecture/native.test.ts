@@ -12,9 +12,10 @@ const BOTTOM = ['accounting', 'audit', 'compat.h', 'errors', 'handles', 'schema'
 const ARROWS: Record<string, Record<string, readonly string[]>> = {
   native: {
     'addon.cpp': ['accounting', 'audit', 'convert', 'exports', 'schema'],
-    exports: [...BOTTOM, 'async', 'autograd', 'classes', 'convert', 'cuda', 'env', 'models', 'ops', 'share'],
+    exports: [...BOTTOM, 'async', 'autograd', 'classes', 'convert', 'cuda', 'env', 'models', 'ops', 'optim', 'share'],
     classes: [],
     ops: ['async', 'convert', 'schema'],
+    optim: [],
     models: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'convert'],
     autograd: ['compat.h', 'convert', 'errors'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],

@@ -40,6 +40,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Scopes',
     'Digits',
     'Optimizers',
+    'Training',
     'Load time',
     'Memory',
     'Async',
@@ -49,7 +50,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
   ]);
   const [goals] = sections.get('Goals')!;
   expect(goals!.get('')).toEqual(['Goal', 'Measured', 'in CPU time', '']);
-  expect(rowsOf('Goals').length).toBe(20); // two more have a goal against C++ and one against PyTorch
+  expect(rowsOf('Goals').length).toBe(25); // two more have a goal against C++ and one against PyTorch
   for (const row of rowsOf('Goals')) {
     const [goal, measured, cpu, verdict] = goals!.get(row)!;
     expect(goal).toMatch(/^(≤|<|faster than|no more than)/);

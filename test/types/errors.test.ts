@@ -36,6 +36,28 @@ const refused: [program: string, text: string][] = [
   ['new torch.nn.LayerNorm([2, 4]).forward(a)', 'LayerNorm: input [2,3] does not fit: 3 is not 4'],
   ['new torch.nn.GroupNorm(1, 5).forward(a)', 'GroupNorm(1, 5): input [2,3] does not fit: 3 channels are not 5'],
   ['new torch.nn.Embedding(5, 2).forward(a)', 'Embedding(5, 2): expected indices of int64 or int32, got float32'],
+  ['new torch.nn.GRU(5, 2).forward(a)', 'GRU(5, 2): input [2,3] does not fit: 3 is not 5'],
+  ['new torch.nn.LSTM(3, 2).forward(a.at(0))', 'LSTM(3, 2): input [3] does not fit: 1 dimensions, expected 2 or 3'],
+  ['new torch.nn.GRU(3, 2, { numLayer: 2 })', "'numLayer' does not exist"],
+  [
+    'new torch.nn.MultiheadAttention(3, 1).forward(a, b, a)',
+    'MultiheadAttention(3, 1), key: input [4,5] does not fit: 5 is not 3',
+  ],
+  [
+    'new torch.nn.TransformerEncoderLayer(5, 1).forward(a)',
+    'TransformerEncoderLayer(5): input [2,3] does not fit: 3 is not 5',
+  ],
+  [
+    'new torch.nn.Sequential(new torch.nn.Embedding(9, 4), new torch.nn.TransformerEncoderLayer(6, 2))',
+    '(1) TransformerEncoderLayer(6): expected 6 features, got 4',
+  ],
+  ['new torch.nn.GLU().forward(a)', 'GLU: dimension -1 of [2,3] is odd'],
+  ['new torch.nn.ZeroPad2d(1).forward(a)', 'ZeroPad2d: input [2,3] does not fit: 2 dimensions, expected'],
+  ['new torch.nn.Upsample([2, 2]).forward(torch.zeros([1, 2, 3]))', 'Upsample: input [1,2,3] does not fit'],
+  [
+    'new torch.nn.InstanceNorm1d(5, { affine: true }).forward(a)',
+    'InstanceNorm1d(5): input [2,3] does not fit: 2 channels are not 5',
+  ],
   [
     'new torch.nn.Sequential(new torch.nn.Linear(3, 4), new torch.nn.ReLU(), new torch.nn.Linear(5, 2))',
     '(2) Linear(5, 2): expected 5 features, got 4',

@@ -36,3 +36,69 @@ class Net extends torch.nn.Module {
   }
 }
 expectTypeOf(new Net().forward(x)).toEqualTypeOf<Tensor<'float32', [32, 10]>>();
+
+// Sequences: recurrent layers, attention, Transformers.
+const steps = torch.zeros([5, 4, 10]);
+const [output, hidden] = new torch.nn.GRU(10, 20, { numLayers: 2, bidirectional: true }).forward(steps);
+expectTypeOf(output).toEqualTypeOf<Tensor<'float32', [5, 4, 40]>>();
+expectTypeOf(hidden).toEqualTypeOf<Tensor<'float32', [4, 4, 20]>>();
+const [all, [last, cell]] = new torch.nn.LSTM(10, 20, { batchFirst: true }).forward(steps);
+expectTypeOf(all).toEqualTypeOf<Tensor<'float32', [5, 4, 20]>>();
+expectTypeOf(last).toEqualTypeOf<Tensor<'float32', [1, 5, 20]>>();
+expectTypeOf(cell).toEqualTypeOf<Tensor<'float32', [1, 5, 20]>>();
+expectTypeOf(new torch.nn.RNN(10, 3).forward(torch.zeros([7, 10]))[1]).toEqualTypeOf<Tensor<'float32', [1, 3]>>();
+expectTypeOf(new torch.nn.RNN(10, 3).forward(any)[0]).toEqualTypeOf<Tensor>();
+const rnn: torch.nn.RNN = new torch.nn.RNN(10, 3);
+rnn.forward(any);
+// @ts-expect-error: GRU(9, 20): input [5,4,10] does not fit: 10 is not 9
+new torch.nn.GRU(9, 20).forward(steps);
+
+const attention = new torch.nn.MultiheadAttention(10, 2, { kdim: 6, vdim: 7 });
+const keys = torch.zeros([3, 4, 6]);
+const values = torch.zeros([3, 4, 7]);
+expectTypeOf(attention.forward(steps, keys, values, { needWeights: false })[0]).toEqualTypeOf<
+  Tensor<'float32', [5, 4, 10]>
+>();
+// @ts-expect-error: MultiheadAttention(10, 2), key: input [5,4,10] does not fit: 10 is not 6
+attention.forward(steps, steps, values);
+
+const encoderLayer = new torch.nn.TransformerEncoderLayer(10, 2, { dimFeedforward: 16 });
+const encoder = new torch.nn.TransformerEncoder(encoderLayer, 2);
+expectTypeOf(encoder.forward(steps)).toEqualTypeOf<Tensor<'float32', [5, 4, 10]>>();
+// @ts-expect-error: TransformerEncoder(10): input [3,4,6] does not fit: 6 is not 10
+encoder.forward(keys);
+const decoder = new torch.nn.TransformerDecoder(new torch.nn.TransformerDecoderLayer(10, 2), 1);
+expectTypeOf(decoder.forward(steps, torch.zeros([9, 4, 10]))).toEqualTypeOf<Tensor<'float32', [5, 4, 10]>>();
+// @ts-expect-error: TransformerDecoder(10), memory: input [3,4,6] does not fit: 6 is not 10
+decoder.forward(steps, keys);
+const whole = new torch.nn.Transformer(10, 2, { numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 8 });
+expectTypeOf(whole.forward(torch.zeros([9, 4, 10]), steps)).toEqualTypeOf<Tensor<'float32', [5, 4, 10]>>();
+
+class Words extends torch.nn.Module {
+  rnn = new torch.nn.LSTM(10, 20, { batchFirst: true });
+  encoder = new torch.nn.TransformerEncoderLayer(20, 2);
+  override forward<B extends number, N extends number>(input: Tensor<'float32', [B, N, 10]>) {
+    return this.encoder.forward(this.rnn.forward(input)[0]);
+  }
+}
+expectTypeOf(new Words().forward(torch.zeros([2, 3, 10]))).toEqualTypeOf<Tensor<'float32', [2, 3, 20]>>();
+
+// Padding, upsampling, GLU, instance norms.
+const image = torch.zeros([2, 4, 5, 6]);
+expectTypeOf(new torch.nn.ZeroPad2d(1).forward(image)).toEqualTypeOf<Tensor<'float32', [2, 4, 7, 8]>>();
+expectTypeOf(new torch.nn.ReflectionPad2d([1, 2, 3, 0]).forward(image)).toEqualTypeOf<
+  Tensor<'float32', [2, 4, 8, 9]>
+>();
+expectTypeOf(new torch.nn.ConstantPad1d([1, 0], 3).forward(steps)).toEqualTypeOf<Tensor<'float32', [5, 4, 11]>>();
+expectTypeOf(new torch.nn.Upsample({ scaleFactor: 2 }).forward(image)).toEqualTypeOf<
+  Tensor<'float32', [2, 4, 10, 12]>
+>();
+expectTypeOf(new torch.nn.Upsample([9, 8]).forward(image)).toEqualTypeOf<Tensor<'float32', [2, 4, 9, 8]>>();
+expectTypeOf(new torch.nn.UpsamplingNearest2d(3).forward(image)).toEqualTypeOf<Tensor<'float32', [2, 4, 3, 3]>>();
+expectTypeOf(new torch.nn.GLU().forward(image)).toEqualTypeOf<Tensor<'float32', [2, 4, 5, 3]>>();
+expectTypeOf(new torch.nn.GLU(1).forward(image)).toEqualTypeOf<Tensor<'float32', [2, 2, 5, 6]>>();
+expectTypeOf(new torch.nn.InstanceNorm2d(4, { affine: true }).forward(image)).toEqualTypeOf<
+  Tensor<'float32', [2, 4, 5, 6]>
+>();
+const pads: torch.nn.ZeroPad2d = new torch.nn.ZeroPad2d(1);
+pads.forward(any);

@@ -12,8 +12,19 @@ export type * from './data';
 export type { SizesOf } from './dims';
 export type * from './dtype';
 export type { Cat, Cats, Chunk, PromoteAll, Split, Splits, Stack, Stacks, Unbind } from './join';
-export type { HasRule, LayerCall, LayerGives, LayerRule, LayerTakes, Same, SameCall } from './layers';
+export type {
+  HasRule,
+  LayerCall,
+  LayerGives,
+  LayerRule,
+  LayerTakes,
+  Same,
+  SameCall,
+  StatesGiven,
+  StepsGiven,
+} from './layers';
 export type { Multiplied, Multiplies } from './matmul';
+export type { Product } from './number';
 export type * from './reduce';
 export type { Linked } from './sequential';
 export type * from './view';

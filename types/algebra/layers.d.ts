@@ -11,6 +11,7 @@ import type { Embedding } from './create';
 import type { DimAt } from './dims';
 import type { Ruled } from './matmul';
 import type { Quotient } from './number';
+import type { HalfOf, InstanceOf, PadOf, SequenceOf, StatesOf, StepsOf, UpsampleOf } from './resized';
 import type { Through } from './sequential';
 import type { FlattenOf, UnflattenOf } from './view';
 
@@ -93,6 +94,28 @@ interface Kinds<T extends Tensor, A extends readonly unknown[]> {
       ? TailOf<ShapeOf<T>, ShapeOf<T>, Sizes extends number ? [Sizes] : Sizes>
       : Shape
     : never;
+  /** Sequences of this last size; the result has the input's shape. */
+  sequence: A extends readonly [infer Size extends number]
+    ? Known<T> extends true
+      ? SequenceOf<ShapeOf<T>, Size>
+      : Shape
+    : never;
+  instance: A extends readonly [infer Dims extends number, infer Channels]
+    ? Known<T> extends true
+      ? InstanceOf<ShapeOf<T>, Dims, Channels>
+      : Shape
+    : never;
+  half: A extends readonly [infer Dim] ? (Known<T> extends true ? HalfOf<ShapeOf<T>, Dim> : Shape) : never;
+  pad: A extends readonly [infer Rank extends 1 | 2 | 3, infer Padding]
+    ? Known<T> extends true
+      ? PadOf<ShapeOf<T>, Rank, Padding>
+      : Shape
+    : never;
+  upsample: A extends readonly [infer Size, infer By]
+    ? Known<T> extends true
+      ? UpsampleOf<ShapeOf<T>, Size, By>
+      : Shape
+    : never;
   sequential: never;
 }
 
@@ -139,6 +162,16 @@ export type LayerTakes<T extends Tensor, R> =
 
 /** The result of a layer. Whatever the arguments, it is a tensor. */
 export type LayerGives<T extends Tensor, R> = LayerOut<T, R> extends infer G extends Tensor ? G : Tensor;
+
+/** What a recurrent layer gives for each step, and its state after the last one. */
+export type StepsGiven<T extends Tensor, Size extends number> = TensorOf<
+  DTypeOf<T>,
+  Known<T> extends true ? StepsOf<ShapeOf<T>, Size> : Shape
+>;
+export type StatesGiven<T extends Tensor, Count extends number, Size extends number, BatchFirst> = TensorOf<
+  DTypeOf<T>,
+  Known<T> extends true ? StatesOf<ShapeOf<T>, Count, Size, BatchFirst> : Shape
+>;
 
 /** The result of a layer that changes only values. */
 export type Same<T extends Tensor> = TensorOf<DTypeOf<T>, ShapeOf<T>>;

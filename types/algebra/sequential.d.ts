@@ -65,7 +65,7 @@ type Demanded<R> = R extends readonly ['linear', string, infer In extends number
       ? ['channels2', Size]
       : R extends readonly ['channels', string, 5, infer Size extends number]
         ? ['channels3', Size]
-        : R extends readonly ['last', string, infer Size extends number]
+        : R extends readonly ['last' | 'sequence', string, infer Size extends number]
           ? ['features', Size]
           : R extends readonly ['sequential', string, readonly [infer First, ...unknown[]]]
             ? Demanded<RuleOf<First>>
@@ -85,7 +85,7 @@ type Linking<L, R> = R extends readonly ['linear', string, number, infer Size ex
           ...unknown[],
         ]
       ? [`channels${Rank}`, Size]
-      : R extends readonly ['same' | 'channels' | 'last', ...unknown[]]
+      : R extends readonly ['same' | 'channels' | 'last' | 'sequence' | 'instance', ...unknown[]]
         ? L
         : R extends readonly ['pool' | 'adaptive', string, infer Rank extends 1 | 2 | 3, ...unknown[]]
           ? L extends readonly [`channels${Rank}`, number]

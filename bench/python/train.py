@@ -1,0 +1,78 @@
+"""Training steps from PyTorch: the nets of bench/node/train.cjs. See bench/cpp/serve.h for the protocol."""
+
+import json
+import os
+import sys
+import time
+
+import torch
+from torch import nn
+
+torch.set_num_threads(int(os.environ.get('BENCH_THREADS', '1')))
+torch.manual_seed(0)
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(64, 4, dim_feedforward=256, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 4)
+        self.scores = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.scores(self.encoder(x).mean(1))
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def cnn():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(256, 10),
+    )
+
+
+def step_of(net, x):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    labels = torch.arange(x.shape[0]).remainder(10)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        nn.functional.cross_entropy(net(x), labels).backward()
+        optimizer.step()
+
+    return step
+
+
+LOOPS = {
+    'mlp': step_of(mlp(), torch.randn(32, 784)),
+    'cnn': step_of(cnn(), torch.randn(64, 1, 16, 16)),
+    'transformer': step_of(Transformer(), torch.randn(8, 32, 64)),
+}
+
+
+def measure(loop, milliseconds):
+    limit = milliseconds * 1e6
+    calls = 0
+    cpu = time.process_time_ns()
+    start = time.perf_counter_ns()
+    while True:
+        loop()
+        calls += 1
+        elapsed = time.perf_counter_ns() - start
+        if elapsed >= limit:
+            return elapsed / calls, (time.process_time_ns() - cpu) / calls
+
+
+for line in sys.stdin:
+    net, milliseconds = line.split()
+    ns, cpu = measure(LOOPS[net], float(milliseconds))
+    print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)
