@@ -45,6 +45,10 @@ export abstract class IterableDataset<T = any> {
 /** Lists that are whole batches, where a list of samples is expected otherwise. */
 const batches = new WeakSet<object>();
 export const isBatch = (value: object): boolean => batches.has(value);
+export function asBatch<T extends object>(list: T): T {
+  batches.add(list);
+  return list;
+}
 
 /** The rows of tensors of one length: sample i is `[a[i], b[i], …]`. */
 export class TensorDataset extends Dataset<Tensor[]> {
@@ -77,9 +81,7 @@ export class TensorDataset extends Dataset<Tensor[]> {
   }
   /** @internal */
   _rows(indices: Indices): Tensor[] {
-    const rows = indices.rows(this.tensors);
-    batches.add(rows);
-    return rows;
+    return asBatch(indices.rows(this.tensors));
   }
   override get [tensors](): unknown {
     return this.tensors;
