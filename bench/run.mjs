@@ -15,6 +15,7 @@ import { asyncSection } from './sections/async.mjs';
 import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
+import { dataSection } from './sections/data.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { goalsSection } from './sections/goals.mjs';
 import { httpSection } from './sections/http.mjs';
@@ -37,6 +38,7 @@ const sections = {
   scopes: scopesSection,
   digits: digitsSection,
   optim: optimSection,
+  data: dataSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -64,7 +66,10 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,reports' },
+        only: {
+          type: 'string',
+          default: 'goals,ops,calls,scopes,digits,optim,data,load,memory,async,audit,http,reports',
+        },
       },
     }).values;
   } catch (error) {

@@ -152,7 +152,6 @@ export class Progress {
       barsize: 20,
       barCompleteChar: '█',
       barIncompleteChar: '░',
-      hideCursor: true,
       gracefulExit: false,
     });
   }

@@ -40,6 +40,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Scopes',
     'Digits',
     'Optimizers',
+    'Data',
     'Load time',
     'Memory',
     'Async',

@@ -52,7 +52,7 @@ test('on a terminal: a bar that is redrawn, and ended once', () => {
   progress.end();
   expect(text()).toBe(shown);
   expect(shown).toMatch(/epoch .*█{20} 4\/4 loss 0\.500000, [\d.,]+ it\/s/);
-  expect(shown).toContain('\x1b[?25h'); // the cursor is back
+  expect(shown.endsWith('\n')).toBe(true);
 });
 
 test('refuses wrong options, by name', () => {
