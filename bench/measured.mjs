@@ -1,5 +1,6 @@
 /** The measurements behind the sections, made once, at first use, so that the goals and the tables come from one run. */
 import { measureCalls } from './measure/calls.mjs';
+import { measureData } from './measure/data.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
@@ -29,6 +30,7 @@ export const measurements = (plan, python, chosen) => ({
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
   optim: once(() => measureOptim(plan, python)),
   train: once(() => measureTrain(plan, python)),
+  data: once(() => measureData(plan, python)),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
 });
 

@@ -24,6 +24,11 @@
  * @property {{ closed: number, paced: number }} httpMs of one mode in one round
  * @property {number} reportRounds
  * @property {number} events in each of the captures
+ * @property {number} dataRounds
+ * @property {number} pictures
+ * @property {number} delaySteps of a training beside which the event loop is watched
+ * @property {number} [rows] of a data set in memory
+ * @property {number} [resumed] samples of a data set that is continued
  */
 
 /** @type {Record<'full' | 'quick' | 'tiny', Plan>} */
@@ -50,6 +55,9 @@ export const plans = {
     httpMs: { closed: 2000, paced: 10_000 },
     reportRounds: 3,
     events: 10_000_000,
+    dataRounds: 5,
+    pictures: 2000,
+    delaySteps: 300,
   },
   quick: {
     detail: 'quick run',
@@ -73,6 +81,9 @@ export const plans = {
     httpMs: { closed: 1000, paced: 3000 },
     reportRounds: 1,
     events: 10_000_000,
+    dataRounds: 3,
+    pictures: 600,
+    delaySteps: 100,
   },
   /** Shows that the benchmarks run; its figures are meaningless. */
   tiny: {
@@ -97,5 +108,10 @@ export const plans = {
     httpMs: { closed: 50, paced: 50 },
     reportRounds: 1,
     events: 4000,
+    dataRounds: 1,
+    pictures: 8,
+    delaySteps: 6,
+    rows: 640,
+    resumed: 6400,
   },
 };

@@ -15,6 +15,7 @@ import { asyncSection } from './sections/async.mjs';
 import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
+import { dataSection } from './sections/data.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { goalsSection } from './sections/goals.mjs';
 import { httpSection } from './sections/http.mjs';
@@ -40,6 +41,7 @@ const sections = {
   digits: digitsSection,
   optim: optimSection,
   train: trainSection,
+  data: dataSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -70,7 +72,7 @@ function readOptions() {
         write: { type: 'boolean', default: false },
         only: {
           type: 'string',
-          default: 'goals,ops,calls,scopes,digits,optim,train,load,memory,async,audit,http,pprof,reports',
+          default: 'goals,ops,calls,scopes,digits,optim,train,data,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;

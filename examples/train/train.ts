@@ -77,20 +77,17 @@ const step = (which: Tensor, n: number) =>
 while (progress.epoch < epochs! && progress.epoch - progress.bestEpoch < patience!) {
   const epoch = progress.epoch + 1;
   const batches = learned.indexSelect(0, torch.randperm(learned.numel)).split(BATCH).slice(0, steps);
-  const start = performance.now();
+  const shown = new torch.utils.Progress({ total: batches.length, label: `epoch ${epoch}` });
   net.train();
   for (const [i, batch] of batches.entries()) {
     const loss = step(batch, (epoch - 1) * batches.length + i + 1);
-    const speed = (1000 * (i + 1)) / (performance.now() - start);
-    const line = `epoch ${epoch}, step ${i + 1} of ${batches.length}: loss ${loss.toFixed(6)}, ${speed.toFixed(0)} it/s`;
-    if (process.stdout.isTTY) process.stdout.write(`\r${line}\x1b[K`);
-    else if ((i + 1) % 10 === 0) console.log(line);
+    shown.step({ loss, samples: batch.numel });
   }
+  shown.end();
   schedule.step();
   const { loss, percent } = test(net, validation);
   progress = loss < progress.bestLoss ? { epoch, bestEpoch: epoch, bestLoss: loss } : { ...progress, epoch };
   if (epoch === progress.bestEpoch) best.loadStateDict(net.stateDict());
-  if (process.stdout.isTTY) console.log();
   console.log(`epoch ${epoch}: validation loss ${loss.toFixed(6)}, reads ${percent}`);
   const state = { optimizer: optimizer.stateDict(), schedule: schedule.stateDict(), random: torch.getRngState() };
   if (file !== undefined) torch.save({ net: net.stateDict(), best: best.stateDict(), ...state, progress }, file);

@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import { unknownOption } from '../addon/options';
 import type { classes } from '../call/classes';
 import { NativeObject } from '../call/object';
-import { argumentError, codedError } from '../errors/errors';
+import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
 
 export type Generator = InstanceType<typeof classes.Generator>;
 
@@ -72,4 +72,10 @@ export function lengthOf(fn: string, name: string, dataset: unknown): number {
     throw argumentError(fn, name, 'an object with a length', dataset);
   }
   return length as number;
+}
+
+/** Python's IndexError, with the code that indexing of tensors has. */
+export function indexError(fn: string, length: number, index: unknown): TorchError {
+  const expected = length === 0 ? 'no index, since there are no samples' : `an index from ${-length} to ${length - 1}`;
+  return codedError(RangeError, 'ERR_TORCH_INDEX', `${fn}: expected ${expected}, got ${describe(index)}`);
 }

@@ -1,10 +1,10 @@
 /** torch.utils.data's datasets. */
-import { ops } from '../autograd/tuples';
+import { ops, refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
-import { argumentError, codedError } from '../errors/errors';
+import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { byName, type Generator, generatorOf, lengthOf } from './arguments';
+import { byName, type Generator, generatorOf, indexError, lengthOf } from './arguments';
 import type { SampleContext } from './context';
 import { drawing, type Indices, Listed, numbersOf } from './order';
 
@@ -45,6 +45,10 @@ export abstract class IterableDataset<T = any> {
 /** Lists that are whole batches, where a list of samples is expected otherwise. */
 const batches = new WeakSet<object>();
 export const isBatch = (value: object): boolean => batches.has(value);
+export function asBatch<T extends object>(list: T): T {
+  batches.add(list);
+  return list;
+}
 
 /** The rows of tensors of one length: sample i is `[a[i], b[i], …]`. */
 export class TensorDataset extends Dataset<Tensor[]> {
@@ -77,9 +81,7 @@ export class TensorDataset extends Dataset<Tensor[]> {
   }
   /** @internal */
   _rows(indices: Indices): Tensor[] {
-    const rows = indices.rows(this.tensors);
-    batches.add(rows);
-    return rows;
+    return asBatch(indices.rows(this.tensors));
   }
   override get [tensors](): unknown {
     return this.tensors;
@@ -118,7 +120,7 @@ export class Subset<T = any> extends Dataset<T> {
 export function placeIn(indices: ArrayLike<number>, index: number): number {
   const place = indices[index < 0 ? indices.length + index : index];
   if (place !== undefined) return place;
-  throw argumentError('utils.data.Subset', 'index', `an index below ${indices.length}`, index);
+  throw indexError('utils.data.Subset', indices.length, index);
 }
 
 /** Datasets one after the other. */
@@ -148,9 +150,7 @@ export class ConcatDataset<T = any> extends Dataset<T> {
   getItem(index: number, context?: SampleContext): T | PromiseLike<T> {
     const at = index < 0 ? this.length + index : index;
     const which = this.cumulativeSizes.findIndex((end) => at < end);
-    if (which < 0 || at < 0) {
-      throw argumentError('utils.data.ConcatDataset', 'index', `an index below ${this.length}`, index);
-    }
+    if (which < 0 || at < 0) throw indexError('utils.data.ConcatDataset', this.length, index);
     return this.datasets[which]!.getItem(at - (which === 0 ? 0 : this.cumulativeSizes[which - 1]!), context);
   }
   override get [tensors](): unknown {
@@ -205,8 +205,7 @@ export class ArrayDataset<T> extends Dataset<T> {
     const { length } = this.samples;
     const place = index < 0 ? length + index : index;
     if (place >= 0 && place < length) return this.samples[place]!;
-    const expected = `expected an index from ${-length} to ${length - 1}, got ${index}`;
-    throw codedError(RangeError, 'ERR_TORCH_INDEX', `utils.data.DataLoader: ${expected}`);
+    throw indexError('utils.data.DataLoader', length, index);
   }
 }
 
@@ -255,6 +254,7 @@ export function randomSplit<T = any>(
 ): Subset<T>[];
 export function randomSplit(...passed: unknown[]): Subset[] {
   const fn = 'utils.data.randomSplit';
+  refuseRecording(fn);
   const given = byName(fn, ['dataset', 'lengths', 'generator'], 2, passed);
   const dataset = mapDatasetOf(fn, given.dataset);
   const lengths = given.lengths as Iterable<number>;

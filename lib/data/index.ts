@@ -1,4 +1,5 @@
 /** torch.utils.data. */
+export * from './adapters';
 export { defaultCollate, defaultConvert } from './collate';
 export { SampleContext } from './context';
 export {
@@ -28,3 +29,4 @@ export {
   WeightedRandomSampler,
   type WeightedRandomSamplerOptions,
 } from './samplers';
+export * as transforms from './transforms';

@@ -1,4 +1,5 @@
 /** torch.utils.data.DataLoader. */
+import { refuseRecording } from '../autograd/tuples';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import type { Generator } from './arguments';
@@ -169,6 +170,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
 
   /** Python draws a seed from the loader's generator for each pass. */
   #begin(): Progress {
+    refuseRecording(FN);
     (this.#plan.signal as AbortSignal | null)?.throwIfAborted();
     const loaded = this.#loaded;
     this.#loaded = null;

@@ -58,6 +58,11 @@ const most: Readonly<Record<string, number>> = {
   'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
   'utils.checkpoint.checkpointSequential': 4,
   'utils.assertFinite': 2,
+  'utils.data.readArrow': 2,
+  'utils.data.readParquet': 2,
+  'utils.data.decodeImage': 2,
+  'utils.data.loadTokenizer': 1,
+  'utils.data.tokenCollate': 2,
   'utils.data.defaultCollate': 1,
   'utils.data.defaultConvert': 1,
   // It reads its arguments itself.

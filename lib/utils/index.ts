@@ -2,3 +2,4 @@
 export * as data from '../data';
 export * as checkpoint from './checkpoint';
 export { assertFinite } from './finite';
+export { Progress, type ProgressFigures, type ProgressOptions, type ProgressOutput } from './progress';

@@ -41,6 +41,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Digits',
     'Optimizers',
     'Training',
+    'Data',
     'Load time',
     'Memory',
     'Async',

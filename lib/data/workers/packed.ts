@@ -41,7 +41,7 @@ export function pack(value: unknown): Packed {
       }
       let token = tokens.get(inner);
       if (token === undefined) {
-        token = { shared: share(inner).shared };
+        token = { shared: shared(inner) };
         tokens.set(inner, token);
         memory.addTensor(inner);
       }
@@ -51,6 +51,21 @@ export function pack(value: unknown): Packed {
     return { value: copy, tokens: [...tokens.values()], bytes: memory.bytes };
   } finally {
     if (!packed) discard({ value, tokens: [...tokens.values()], bytes: 0 });
+  }
+}
+
+/** Memory of a typed array belongs to its thread: such a tensor is copied. */
+function shared(tensor: Tensor): SharedArrayBuffer {
+  try {
+    return share(tensor).shared;
+  } catch (error) {
+    if (!/typed array/.test((error as Error).message)) throw error;
+  }
+  const copy = tensor.clone() as Tensor;
+  try {
+    return share(copy).shared;
+  } finally {
+    copy.dispose();
   }
 }
 

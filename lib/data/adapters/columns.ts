@@ -1,0 +1,96 @@
+/** Tables in memory: columns by name, and the dataset of their rows. */
+import { ops } from '../../autograd/tuples';
+import { fromTypedArray, type TypedArray, tensor } from '../../elements/create';
+import { argumentError, codedError, describe, type TorchError } from '../../errors/errors';
+import { ownScope } from '../../lifetimes/scope';
+import { tensors } from '../../lifetimes/walk';
+import { isTypedArray } from '../../tensor/nested';
+import { isTensor, type Tensor } from '../../tensor/tensor';
+import { indexError, isPlainObject } from '../arguments';
+import { Dataset } from '../dataset';
+import { Listed } from '../order';
+
+/** Columns of a table: tensors, whose first dimension is the rows, and lists of other values. */
+export type Columns = Record<string, Tensor | readonly unknown[]>;
+
+export const fileError = (fn: string, what: string): TorchError =>
+  Object.assign(codedError(Error, 'ERR_TORCH_FILE', `${fn}: ${what}`), { op: fn });
+
+/** The values of a column that fit no tensor. `strings` stay a list. */
+export function columnOf(fn: string, name: string, values: readonly unknown[]): Tensor | readonly unknown[] {
+  const [first] = values;
+  const kind = typeof first;
+  const wrong = values.findIndex((value) => typeof value !== kind || value === null);
+  if (wrong >= 0 || first === null || (kind === 'object' && !isTypedArray(first) && !Array.isArray(first))) {
+    const row = Math.max(wrong, 0);
+    throw fileError(fn, `column '${name}': expected values of one type, got ${describe(values[row])} in row ${row}`);
+  }
+  if (kind === 'string' || values.length === 0) return values;
+  if (kind !== 'object') return tensor(values as number[]) as Tensor;
+  if (!isTypedArray(first)) return tensor(values as number[][]) as Tensor;
+  return ownScope(() => ops().stack!(values.map((value) => fromTypedArray(value as TypedArray)))) as Tensor;
+}
+
+/** Typed arrays one after the other as one tensor; a single one shares its memory. */
+export function joined(parts: readonly TypedArray[]): Tensor {
+  if (parts.length === 1) return fromTypedArray(parts[0]!) as Tensor;
+  return ownScope(() => ops().cat!(parts.map((part) => fromTypedArray(part)))) as Tensor;
+}
+
+const rowsOf = (column: Columns[string]): number | undefined => (isTensor(column) ? column.shape[0] : column.length);
+
+/** The rows of columns: sample i is `{ name: column[i], … }`; a batch is one `indexSelect` for each tensor. */
+export class TableDataset extends Dataset<Record<string, unknown>> {
+  static module = __filename;
+  readonly columns: Readonly<Columns>;
+
+  constructor(columns: Columns) {
+    super();
+    const fn = 'utils.data.TableDataset';
+    if (!isPlainObject(columns) || Object.keys(columns).length === 0) {
+      throw argumentError(fn, 'columns', 'an object of tensors and lists', columns);
+    }
+    const entries = Object.entries(columns);
+    const rows = rowsOf(entries[0]![1]);
+    for (const [name, column] of entries) {
+      if (!isTensor(column) && !Array.isArray(column)) {
+        throw argumentError(fn, `columns.${name}`, 'a Tensor or a list', column);
+      }
+      if (rows === undefined || rowsOf(column) !== rows) {
+        throw argumentError(fn, `columns.${name}`, rows === undefined ? 'a Tensor with rows' : `${rows} rows`, column);
+      }
+    }
+    this.columns = { ...columns };
+  }
+
+  get length(): number {
+    return rowsOf(Object.values(this.columns)[0]!)!;
+  }
+
+  getItem(index: number): Record<string, unknown> {
+    const at = placeOf(this, index);
+    return each(this, (column) => (isTensor(column) ? column.select(0, at) : column[at]));
+  }
+
+  /** The batch of these rows: lists stay lists. */
+  override getItems(indices: number[]): Record<string, unknown> {
+    const places = new Listed(indices.map((index) => placeOf(this, index)));
+    return each(this, (column) =>
+      isTensor(column) ? places.rows([column])[0] : places.list().map((at) => column[at]),
+    );
+  }
+
+  override get [tensors](): unknown {
+    return Object.values(this.columns).filter(isTensor);
+  }
+}
+
+// Not private methods: a worker's copy is made without the constructor.
+function placeOf({ length }: TableDataset, index: number): number {
+  const at = index < 0 ? length + index : index;
+  if (Number.isInteger(at) && at >= 0 && at < length) return at;
+  throw indexError('utils.data.TableDataset', length, index);
+}
+
+const each = ({ columns }: TableDataset, of: (column: Columns[string]) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, of(column)]));

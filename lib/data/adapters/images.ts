@@ -1,0 +1,253 @@
+/** Pictures, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ownOptions } from '../../addon/options';
+import { ops } from '../../autograd/tuples';
+import { fromTypedArray, tensor } from '../../elements/create';
+import { argumentError, codedError } from '../../errors/errors';
+import { type FilePath, pathOf } from '../../files/paths';
+import { ownScope } from '../../lifetimes/scope';
+import { peer } from '../../metrics/peer';
+import type { Tensor } from '../../tensor/tensor';
+import { indexError } from '../arguments';
+import type { SampleContext } from '../context';
+import { asBatch, Dataset } from '../dataset';
+import { centered, type Size, sizeOf, withShortEdge } from '../transforms/geometry';
+import { below, chance, type Drawing } from '../transforms/random';
+
+const FN = 'utils.data.ImageDataset';
+
+/** The parts of sharp that are used here. */
+interface Pipeline {
+  metadata(): Promise<{ width: number; height: number }>;
+  resize(options: object): Pipeline;
+  extract(region: object): Pipeline;
+  flop(): Pipeline;
+  toColourspace(space: string): Pipeline;
+  removeAlpha(): Pipeline;
+  ensureAlpha(): Pipeline;
+  raw(options: object): Pipeline;
+  toBuffer(options: { resolveWithObject: true }): Promise<{ data: Buffer; info: Info }>;
+}
+interface Info {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: number;
+}
+
+export type ImageChannels = 1 | 3 | 4;
+
+export interface DecodeImageOptions {
+  /** Grey, RGB or RGBA. Default: 3. */
+  channels?: ImageChannels | undefined;
+  /** The length of the shorter edge, or [height, width]. Default: the picture's. */
+  resize?: Size | undefined;
+  /** The part that is kept, [height, width] or the edge of a square. */
+  crop?: Size | undefined;
+  /** Where the part is: in the centre, or at a random place. Default: 'center'. */
+  cropAt?: 'center' | 'random' | undefined;
+  /** The probability of a horizontal flip. Default: 0. */
+  flip?: number | undefined;
+}
+const known = ['channels', 'resize', 'crop', 'cropAt', 'flip'] as const;
+
+interface Plan {
+  readonly channels: ImageChannels;
+  readonly resize: Size | null;
+  readonly crop: readonly [number, number] | null;
+  readonly random: boolean;
+  readonly flip: number;
+}
+
+function planOf(fn: string, options: DecodeImageOptions): Plan {
+  const { channels = 3, resize, crop, cropAt = 'center', flip = 0 } = ownOptions(fn, options, known);
+  if (channels !== 1 && channels !== 3 && channels !== 4) throw argumentError(fn, 'channels', '1, 3 or 4', channels);
+  if (cropAt !== 'center' && cropAt !== 'random') throw argumentError(fn, 'cropAt', "'center' or 'random'", cropAt);
+  if (!(typeof flip === 'number' && flip >= 0 && flip <= 1)) {
+    throw argumentError(fn, 'flip', 'a probability from 0 to 1', flip);
+  }
+  if (resize !== undefined) sizeOf(fn, 'resize', resize);
+  return {
+    channels,
+    resize: resize ?? null,
+    crop: crop === undefined ? null : sizeOf(fn, 'crop', crop),
+    random: cropAt === 'random',
+    flip,
+  };
+}
+
+/** Decodes a picture. libvips works in threads of its own. */
+async function decoded(fn: string, input: string | Uint8Array, plan: Plan, context?: Drawing) {
+  const sharp = peer(fn, 'sharp') as (input: string | Uint8Array) => Pipeline;
+  let picture = sharp(input);
+  const needsSize = plan.crop !== null || typeof plan.resize === 'number';
+  let [height, width] = [0, 0];
+  if (needsSize) ({ width, height } = await picture.metadata());
+  if (plan.resize !== null) {
+    [height, width] = typeof plan.resize === 'number' ? withShortEdge(height, width, plan.resize) : plan.resize;
+    picture = picture.resize({ width, height, fit: 'fill', kernel: 'linear' });
+  }
+  if (plan.crop !== null) {
+    const [h, w] = plan.crop;
+    if (h > height || w > width) {
+      const message = `${fn}: expected a picture of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
+      throw codedError(RangeError, 'ERR_TORCH_ARGUMENT', message);
+    }
+    const place = (room: number) => (plan.random ? below(room + 1, context) : centered(room));
+    picture = picture.extract({ top: place(height - h), left: place(width - w), height: h, width: w });
+  }
+  if (plan.flip > 0 && chance(plan.flip, context)) picture = picture.flop();
+  picture = picture.toColourspace(plan.channels === 1 ? 'b-w' : 'srgb');
+  picture = plan.channels === 4 ? picture.ensureAlpha() : picture.removeAlpha();
+  return picture.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
+}
+
+/** Memory for pictures in rows of pixels. */
+const slabOf = (count: number, { height, width, channels }: Info): Tensor =>
+  ops().empty!([count, height, width, channels], { dtype: 'uint8' });
+
+/** Copies what sharp decoded into its place. */
+function put(slab: Tensor, place: number, pixels: Uint8Array): void {
+  ownScope(() => {
+    const row = slab.select(0, place);
+    row.copy_(fromTypedArray(pixels).view(row.shape) as Tensor);
+  });
+}
+
+/** The slab as [pictures, channels, height, width]: a view, in the layout that torch calls channels last. */
+const pictures = (slab: Tensor): Tensor => slab.permute([0, 3, 1, 2]) as Tensor;
+
+function pictureIn({ data, info }: { data: Uint8Array; info: Info }): Tensor {
+  return ownScope(() => {
+    const slab = slabOf(1, info);
+    put(slab, 0, data);
+    return pictures(slab).select(0, 0);
+  }) as Tensor;
+}
+
+/**
+ * A picture as a uint8 tensor [channels, height, width], as `torchvision.io.decode_image` gives it.
+ *
+ * @throws ERR_TORCH_MISSING_PACKAGE without sharp; sharp's errors pass unchanged
+ */
+export async function decodeImage(input: FilePath | Uint8Array, options: DecodeImageOptions = {}): Promise<Tensor> {
+  const fn = 'utils.data.decodeImage';
+  const plan = planOf(fn, options);
+  const source = input instanceof Uint8Array ? input : pathOf(fn, 'input', input);
+  return pictureIn(await decoded(fn, source, plan));
+}
+
+export interface ImageDatasetOptions extends DecodeImageOptions {
+  /** The number of the class of each picture. */
+  labels?: readonly number[] | undefined;
+}
+
+/** A sample is [image, label], or the image alone if there are no labels. */
+export type ImageSample = [image: Tensor, label: bigint] | Tensor;
+
+/**
+ * Pictures in files: a batch is `[images, labels]`, uint8 [B, channels, height, width] and int64 [B], or the images alone if
+ * there are no labels. The pictures of a batch are decoded at the same time; if the size of all is fixed (`crop`, or `resize`
+ * with two numbers), into one memory. Random places and flips depend on the loader's seed, the epoch and the index.
+ */
+export class ImageDataset extends Dataset<ImageSample> {
+  static module = __filename;
+  readonly files: readonly string[];
+  readonly labels: readonly number[] | null;
+  readonly plan: Plan;
+
+  constructor(files: readonly FilePath[], options: ImageDatasetOptions = {}) {
+    super();
+    const fn = 'utils.data.ImageDataset';
+    if (!Array.isArray(files)) throw argumentError(fn, 'files', 'a list of files', files);
+    const { labels, ...how } = ownOptions(fn, options, [...known, 'labels']);
+    this.files = files.map((file) => pathOf(fn, 'files', file));
+    this.plan = planOf(fn, how);
+    this.labels = labels ?? null;
+    if (labels !== undefined && !(Array.isArray(labels) && labels.every(Number.isSafeInteger))) {
+      throw argumentError(fn, 'labels', 'a list of integers', labels);
+    }
+    if (labels !== undefined && labels.length !== files.length) {
+      throw argumentError(fn, 'labels', `${files.length} labels, one for each file`, labels);
+    }
+  }
+
+  get length(): number {
+    return this.files.length;
+  }
+
+  async getItem(index: number, context?: SampleContext): Promise<ImageSample> {
+    const image = pictureIn(await pictureOf(this, index, context));
+    return this.labels === null ? image : [image, BigInt(this.labels.at(index)!)];
+  }
+
+  override async getItems(indices: number[], contexts?: SampleContext[]): Promise<unknown> {
+    const { crop, resize, channels } = this.plan;
+    const size = crop ?? (typeof resize === 'object' ? resize : null);
+    if (size === null) return settle(indices.map((index, i) => this.getItem(index, contexts?.[i])));
+    const [height, width] = size;
+    const slab = slabOf(indices.length, { height, width, channels });
+    try {
+      await settle(
+        indices.map(async (index, i) => {
+          const { data } = await pictureOf(this, index, contexts?.[i]);
+          put(slab, i, data);
+        }),
+      );
+      const images = pictures(slab);
+      const { labels } = this;
+      if (labels === null) return images;
+      const numbers = indices.map((index) => BigInt(labels.at(index)!));
+      return asBatch([images, tensor(numbers)]);
+    } finally {
+      slab.dispose(); // the view keeps the memory
+    }
+  }
+}
+
+/** The first error once all have ended, so that nothing is read for a batch that has failed. */
+async function settle<T>(all: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(all);
+  return Promise.all(all);
+}
+
+function pictureOf(dataset: ImageDataset, index: number, context: SampleContext | undefined) {
+  const file = Number.isInteger(index) ? dataset.files.at(index) : undefined;
+  if (file === undefined) throw indexError(FN, dataset.length, index);
+  return decoded(FN, file, dataset.plan, context);
+}
+
+const IMAGES = /\.(jpe?g|png|webp|gif|tiff?|avif|bmp|ppm|pgm|pbm)$/i;
+
+/**
+ * Pictures in folders, one for each class, as in torchvision's ImageFolder: `classes` are the names of the folders in order,
+ * the label of a picture is the number of its folder.
+ */
+export class ImageFolder extends ImageDataset {
+  static override module = __filename;
+  readonly classes: readonly string[];
+
+  constructor(root: FilePath, options: DecodeImageOptions = {}) {
+    const fn = 'utils.data.ImageFolder';
+    const folder = pathOf(fn, 'root', root);
+    const classes = readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+      .sort();
+    const files: string[] = [];
+    const labels: number[] = [];
+    classes.forEach((name, label) => {
+      const found = readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).filter((file) =>
+        IMAGES.test(file),
+      );
+      if (found.length === 0) throw argumentError(fn, 'root', `pictures in the folder '${name}'`, folder);
+      for (const file of found.sort()) {
+        files.push(join(folder, name, file));
+        labels.push(label);
+      }
+    });
+    if (classes.length === 0) throw argumentError(fn, 'root', 'a folder with a folder for each class', folder);
+    super(files, { ...options, labels });
+    this.classes = classes;
+  }
+}

@@ -1,0 +1,69 @@
+/** torchvision's Resize. */
+import { ownOptions } from '../../addon/options';
+import { publicFunction } from '../../call/define';
+import { argumentError } from '../../errors/errors';
+import { ownScope } from '../../lifetimes/scope';
+import type { Tensor } from '../../tensor/tensor';
+import { countOf, flagOf } from '../arguments';
+import { type Size, sizeOf, withShortEdge } from './geometry';
+import { imageOf, isFloat, sizeIn, type Transform } from './image';
+
+const FN = 'utils.data.transforms.Resize';
+
+export interface ResizeOptions {
+  interpolation?: 'nearest' | 'bilinear' | 'bicubic' | undefined;
+  /** The most that the longer edge may be, if `size` is the shorter one. */
+  maxSize?: number | undefined;
+  /** Average when making smaller, as Pillow does. Default: true. */
+  antialias?: boolean | undefined;
+}
+
+/** A picture of another size: [height, width], or one number for the shorter edge. */
+export class Resize implements Transform {
+  readonly size: Size;
+  readonly interpolation: 'nearest' | 'bilinear' | 'bicubic';
+  readonly maxSize: number | undefined;
+  readonly antialias: boolean;
+
+  constructor(size: Size, options: ResizeOptions = {}) {
+    const given = ownOptions(FN, options, ['interpolation', 'maxSize', 'antialias']);
+    const { interpolation = 'bilinear', maxSize } = given;
+    sizeOf(FN, 'size', size);
+    if (!['nearest', 'bilinear', 'bicubic'].includes(interpolation)) {
+      throw argumentError(FN, 'interpolation', "'nearest', 'bilinear' or 'bicubic'", interpolation);
+    }
+    if (maxSize !== undefined && (typeof size !== 'number' || countOf(FN, 'maxSize', maxSize) <= size)) {
+      throw argumentError(FN, 'maxSize', 'a length above a size of one number', maxSize);
+    }
+    this.size = size;
+    this.interpolation = interpolation;
+    this.maxSize = maxSize;
+    this.antialias = flagOf(FN, 'antialias', given.antialias, true);
+  }
+
+  forward(given: Tensor): Tensor {
+    const image = imageOf(FN, given);
+    const [height, width] = sizeIn(image);
+    const { size } = this;
+    const to = typeof size === 'number' ? withShortEdge(height, width, size, this.maxSize) : [...size];
+    if (to[0] === height && to[1] === width) return image;
+    return ownScope(() => {
+      const before = image.shape.slice(0, -2);
+      const planes = image.reshape([1, before.reduce((all, n) => all * n, 1), height, width]) as Tensor;
+      const made = this.#resized(planes, to);
+      return made.reshape([...before, ...to]) as Tensor;
+    });
+  }
+
+  #resized(planes: Tensor, size: number[]): Tensor {
+    const { interpolation: mode } = this;
+    if (mode === 'nearest') return interpolate(planes, { size, mode });
+    const floats = (isFloat(planes) ? planes : planes.to('float32')) as Tensor;
+    const made = interpolate(floats, { size, mode, alignCorners: false, antialias: this.antialias });
+    if (isFloat(planes)) return made;
+    const rounded = (mode === 'bicubic' ? made.clamp(0, 255) : made) as Tensor;
+    return rounded.round().to(planes.dtype) as Tensor;
+  }
+}
+
+const interpolate = publicFunction('nn.functional', 'interpolate') as (image: Tensor, options: object) => Tensor;

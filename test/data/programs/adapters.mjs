@@ -1,0 +1,257 @@
+/**
+ * Uses the adapters with the real libraries, in a process of its own: Jest cannot import hyparquet, which is only an ES module.
+ * `node adapters.mjs FOLDER` prints, by name, what each gave, and the tensors, bytes and open files that it left.
+ */
+import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { Field, FixedSizeList, Float32, Table, tableFromArrays, tableToIPC, vectorFromArray } from 'apache-arrow';
+import { parquetWriteFile } from 'hyparquet-writer';
+import torch from 'libtorch-node';
+import sharp from 'sharp';
+
+const folder = process.argv[2];
+const at = (name) => join(folder, name);
+const { data } = torch.utils;
+
+/** A copy of a value without tensors. */
+function plain(value) {
+  if (value instanceof torch.Tensor)
+    return { dtype: value.dtype, shape: value.shape, values: plain(value.flatten().toArray()) };
+  if (typeof value === 'bigint') return `${value}n`;
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+}
+
+const codeOf = async (run) => {
+  try {
+    await run();
+  } catch (error) {
+    return `${error.code ?? error.name}: ${error.message}`;
+  }
+  return 'no error';
+};
+
+/** All batches of a loader, or those before `most`; their memory is freed. */
+async function read(loader, most = Number.POSITIVE_INFINITY) {
+  const seen = [];
+  for await (const batch of loader) {
+    seen.push(plain(batch));
+    torch.disposeAll(batch);
+    if (seen.length === most) break;
+  }
+  await loader.dispose();
+  return seen;
+}
+
+/** A loop that a signal ends in its second batch. */
+async function aborted(dataset, numWorkers = 0) {
+  const controller = new AbortController();
+  const loader = new data.DataLoader(dataset, { batchSize: 2, numWorkers, signal: controller.signal });
+  const code = await codeOf(async () => {
+    for await (const batch of loader) {
+      torch.disposeAll(batch);
+      controller.abort(new Error('enough'));
+    }
+  });
+  await loader[Symbol.asyncDispose]();
+  return code;
+}
+
+/** Whole, in workers, ended early, aborted, and continued from a state. */
+async function uses(dataset, numWorkers = 1) {
+  const seeded = () => new torch.Generator().manualSeed(4);
+  const make = (workers) => new data.DataLoader(dataset, { batchSize: 2, numWorkers: workers, generator: seeded() });
+  const whole = await read(make(0));
+  const first = make(0);
+  const begun = await read(first, 1);
+  const second = make(0);
+  second.loadStateDict(JSON.parse(JSON.stringify(first.stateDict())));
+  return {
+    whole,
+    same: numWorkers === 0 || JSON.stringify(await read(make(numWorkers))) === JSON.stringify(whole),
+    continued: JSON.stringify([...begun, ...(await read(second))]) === JSON.stringify(whole),
+    aborted: [await aborted(dataset), numWorkers === 0 ? 'Error: enough' : await aborted(dataset, numWorkers)],
+  };
+}
+
+const openFiles = () =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(folder);
+    } catch {
+      return false; // the descriptor of the listing itself
+    }
+  }).length;
+
+const tests = {
+  async images() {
+    for (const [name, grey] of [
+      ['cats', 40],
+      ['dogs', 200],
+    ]) {
+      mkdirSync(at(`pictures/${name}`), { recursive: true });
+      for (let i = 0; i < 3; i++) {
+        const pixels = Uint8Array.from({ length: 12 * 8 * 3 }, (_, k) => grey + 10 * i + (k % 36) / 3);
+        const file = at(`pictures/${name}/${i}.png`);
+        await sharp(pixels, { raw: { width: 12, height: 8, channels: 3 } })
+          .png()
+          .toFile(file);
+      }
+    }
+    const root = pathToFileURL(at('pictures/'));
+    const folders = new data.ImageFolder(root, { resize: 6, crop: 4, cropAt: 'random', flip: 0.5 });
+    const exact = await data.decodeImage(folders.files[0], { channels: 1 });
+    const small = await data.decodeImage(folders.files[0], { resize: [2, 3] });
+    const shapes = [exact.shape, small.shape];
+    const corner = small.select(1, 0).select(1, 0);
+    const answer = {
+      ...(await uses(folders)),
+      classes: folders.classes,
+      shapes,
+      corner: plain(corner).values,
+      unlabelled: plain(await data.decodeImage(folders.files[4], { crop: 1 })),
+      sizes: (await read(new data.DataLoader(new data.ImageDataset(folders.files), { batchSize: 6 })))[0].shape,
+      missing: await codeOf(() => new data.ImageDataset([at('none.png')], { crop: 1 }).getItem(0)),
+      small: await codeOf(() => new data.ImageDataset(folders.files, { crop: 99 }).getItem(0)),
+      range: await codeOf(() => new data.ImageDataset(folders.files).getItem(6)),
+    };
+    torch.disposeAll([exact, small, corner]);
+    return answer;
+  },
+  async arrow() {
+    const table = tableFromArrays({
+      x: Float32Array.of(1, 2, 3, 4, 5),
+      n: BigInt64Array.of(1n, 2n, 3n, 4n, 5n),
+      s: ['a', 'b', 'a', 'c', 'd'],
+    });
+    writeFileSync(at('table.arrow'), tableToIPC(table, 'file'));
+    const columns = data.readArrow(at('table.arrow'));
+    const pairs = vectorFromArray(
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      new FixedSizeList(2, new Field('item', new Float32())),
+    );
+    const others = new Table({ pairs, yes: vectorFromArray([true, false]) });
+    const listed = data.readArrow(others);
+    const shared = data.readArrow(table, { columns: ['x'] });
+    shared.x.mul_(2);
+    const answer = {
+      ...(await uses(new data.TableDataset(columns))),
+      listed: plain(listed),
+      shares: table.getChild('x').get(4),
+      nulls: await codeOf(() => data.readArrow(new Table({ x: vectorFromArray([1, null]) }))),
+      unknown: await codeOf(() => data.readArrow(table, { columns: ['z'] })),
+    };
+    torch.disposeAll([columns, listed, shared]);
+    return answer;
+  },
+  async parquet() {
+    const rows = 7;
+    const numbers = Array.from({ length: rows }, (_, i) => i);
+    const columnData = [
+      { name: 'id', data: BigInt64Array.from(numbers, BigInt), type: 'INT64' },
+      { name: 'x', data: Float64Array.from(numbers, (i) => i / 2), type: 'DOUBLE' },
+      { name: 'word', data: numbers.map((i) => `w${i}`), type: 'STRING' },
+    ];
+    for (const name of ['one', 'two'])
+      parquetWriteFile({ filename: at(`${name}.parquet`), columnData, rowGroupSize: 3 });
+    const part = await data.readParquet(at('one.parquet'), { columns: ['word', 'id'], rowStart: 2, rowEnd: 5 });
+    const answer = {
+      ...(await uses(new data.ParquetRows([at('one.parquet'), at('two.parquet')], { columns: ['id', 'word'] }))),
+      part: plain(part),
+      unknown: await codeOf(() => data.readParquet(at('one.parquet'), { columns: ['z'] })),
+      missing: await codeOf(() => data.readParquet(at('none.parquet'))),
+    };
+    torch.disposeAll(part);
+    return answer;
+  },
+  async records() {
+    writeFileSync(at('a.jsonl'), '{"x": 1, "t": "é"}\n\n{"x": 2, "t": "b"}\r\n{"x": 3, "t": "c"}');
+    writeFileSync(at('b.jsonl'), `${'{"x": 4, "t": "d"}\n'.repeat(3)}`);
+    writeFileSync(at('wrong.jsonl'), '{"x": 1}\n{"x": \n');
+    const lines = new data.JsonLines([at('a.jsonl'), at('b.jsonl')]);
+    let [opened, ended] = [0, 0];
+    const stream = new data.StreamDataset(() => {
+      opened++;
+      return Readable.from([1, 2, 3, 4, 5]).on('close', () => ended++);
+    });
+    const streamed = await uses(stream, 0);
+    await new Promise(setImmediate); // 'close' comes in a later turn
+    return {
+      ...(await uses(lines)),
+      stream: streamed,
+      opened,
+      ended,
+      wrong: await codeOf(() => read(new data.DataLoader(new data.JsonLines(at('wrong.jsonl'))))),
+      cursor: lines.stateDict(),
+    };
+  },
+  async shards() {
+    for (let i = 0; i < 3; i++) {
+      torch.scope(() => {
+        const x = torch.arange(4 * i, 4 * i + 4, { dtype: 'float32' });
+        torch.safetensors.save({ x, y: x.mul(10), other: x }, at(`${i}.safetensors`));
+        torch.npz.save({ x, y: x.mul(10) }, at(`${i}.npz`));
+      });
+    }
+    const answers = {};
+    for (const kind of ['safetensors', 'npz']) {
+      const files = [0, 1, 2].map((i) => at(`${i}.${kind}`));
+      const shards = new data.ShardDataset(files, { columns: ['x', 'y'], maxOpen: 2 });
+      const mixed = torch.scope(() => plain(shards.getItems([9, 0, 5, 8, 1, -1])));
+      answers[kind] = { ...(await uses(shards)), mixed, range: await codeOf(() => shards.getItem(12)) };
+      shards.dispose();
+    }
+    answers.lacks = await codeOf(() => new data.ShardDataset([at('0.npz')], { columns: ['z'] }));
+    return answers;
+  },
+  async tokens() {
+    const vocab = { '[PAD]': 0, '[UNK]': 1, the: 2, cat: 3, sat: 4 };
+    const model = { type: 'WordLevel', vocab, unk_token: '[UNK]' };
+    const tokenizer = {
+      version: '1.0',
+      added_tokens: [],
+      normalizer: null,
+      pre_tokenizer: { type: 'Whitespace' },
+      post_processor: null,
+      decoder: null,
+      model,
+    };
+    mkdirSync(at('model'));
+    writeFileSync(at('model/tokenizer.json'), JSON.stringify(tokenizer));
+    writeFileSync(at('model/tokenizer_config.json'), JSON.stringify({ unk_token: '[UNK]' }));
+    const loaded = await data.loadTokenizer(at('model'));
+    const texts = ['the cat sat', 'cat', 'the dog sat the cat'];
+    const collateFn = data.tokenCollate(loaded, { maxLength: 4 });
+    const blocks = new data.TokenBlocks([0, 1, 2, 3, 4, 5, 6, 7], 3);
+    const answer = {
+      batches: await read(new data.DataLoader(texts, { batchSize: 3, collateFn })),
+      unknown: await codeOf(() => data.tokenCollate({ encode: () => ({ ids: [1, undefined] }) })(['x'])),
+      decoded: loaded.decode([2, 3]),
+      blocks: await uses(blocks),
+      short: await codeOf(() => new data.TokenBlocks([1], 3)),
+    };
+    blocks.tokens.dispose();
+    return answer;
+  },
+};
+
+const counts = () => {
+  const { tensors, bytes } = torch.memory();
+  return { tensors, bytes, files: openFiles() };
+};
+const answers = {};
+for (const [name, run] of Object.entries(tests)) {
+  const before = counts();
+  const answer = plain(await run());
+  globalThis.gc();
+  const after = counts();
+  const left = Object.fromEntries(Object.keys(after).map((key) => [key, after[key] - before[key]]));
+  answers[name] = { answer, left };
+}
+console.log(JSON.stringify(answers));
