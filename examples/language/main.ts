@@ -79,6 +79,7 @@ function openAdapters(model: Model, folder: string): Map<string, Adapter> {
 }
 
 async function main(): Promise<void> {
+  torch.setNumThreads(1); // the products are too small for more
   const { folder } = values;
   if (!existsSync(path.join(folder, 'config.json'))) make(folder);
   const model = openModel(folder);
@@ -91,7 +92,7 @@ async function main(): Promise<void> {
     for (const token of tokens(model, tokenizer.encode(prompt), wish)) text += read(token);
     return `${prompt}${text}`;
   };
-  console.log(`\n--- the model:\n${say('Alice was', { maxTokens: 100 })}`);
+  console.log(`\n--- the model:\n${say('Alice was beginning', { maxTokens: 100 })}`);
   for (const [name, adapter] of adapters)
     console.log(`\n--- with the adapter ${name}:\n${say("'Twas", { maxTokens: 100, adapter })}`);
   const sampled = { maxTokens: 60, temperature: 0.8, topK: 40, topP: 0.9, seed: 1 };
@@ -105,9 +106,9 @@ async function main(): Promise<void> {
 
   if (values.port === undefined) return;
   const app = createServer({ model, tokenizer, adapters });
+  process.once('SIGTERM', () => void app.close()).once('SIGINT', () => void app.close());
   await app.listen({ host: '127.0.0.1', port: Number(values.port) });
   console.log(`listening on http://127.0.0.1:${(app.server.address() as AddressInfo).port}`);
-  process.once('SIGTERM', () => void app.close()).once('SIGINT', () => void app.close());
 }
 
 main().catch((error: unknown) => {

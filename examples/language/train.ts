@@ -23,14 +23,16 @@ export function train(
   { steps, rate, context = 128, batch = 8, onStep }: Training,
 ): void {
   const length = Math.min(context, ids.length - 1);
+  // Its end is followed by its beginning, so that every piece is drawn as often as the others.
+  const circle = [...ids, ...ids.slice(0, length)];
   const optimizer = new torch.optim.AdamW(parameters, { lr: rate, weightDecay: 0.01 });
   const schedule = new torch.optim.lrScheduler.OneCycleLR(optimizer, rate, { totalSteps: steps + 1 });
   torch.scope(() => {
-    const text = torch.tensor([...ids], { dtype: 'int64' });
+    const text = torch.tensor(circle, { dtype: 'int64' });
     const window = torch.arange(length + 1);
     for (let step = 1; step <= steps; step++) {
       const loss = torch.scope(() => {
-        const starts = torch.randint(0, ids.length - length, [batch, 1]);
+        const starts = torch.randint(0, ids.length, [batch, 1]);
         const lines = text.index([starts.add(window)]) as Tensor;
         const scores = forward(lines.narrow(1, 0, length));
         const cost = torch.nn.functional.crossEntropy(scores.flatten(0, 1), lines.narrow(1, 1, length).flatten());

@@ -4,15 +4,17 @@ import * as http from 'node:http';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { startHttpService } from '../support/http_service';
-import { ROOT } from '../support/torch';
+import { type Outcome, run } from './programs';
 
 jest.setTimeout(240_000);
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'language-'));
-const args = ['--folder', path.join(folder, 'model'), '--steps', '120', '--adapter-steps', '50', '--port', '0'];
+const model = path.join(folder, 'model');
+let trained: Outcome;
 let service: Awaited<ReturnType<typeof startHttpService>>;
 beforeAll(async () => {
-  service = await startHttpService('language/main.js', args);
+  trained = await run('../language/main.js', ['--folder', model]);
+  service = await startHttpService('language/main.js', ['--folder', model, '--port', '0']);
 });
 afterAll(async () => {
   await service?.kill();
@@ -44,18 +46,18 @@ const leave = () =>
       response.on('error', () => {}); // the connection that this ends
     });
     request.on('error', reject);
-    request.end(JSON.stringify({ prompt: 'Alice was', maxTokens: 250 }));
+    request.end(JSON.stringify({ prompt: 'Alice was beginning', maxTokens: 250 }));
   });
 
 test('it says its text, and that of the adapter', async () => {
   const greedy = { maxTokens: 30 };
-  const plain = await (await ask({ prompt: 'Alice was', ...greedy })).text();
-  expect(plain).toMatch(/^ beginning to get very tired of sitting by her sister on the bank/);
+  const plain = await (await ask({ prompt: 'Alice was beginning', ...greedy })).text();
+  expect(plain).toMatch(/^ to get very tired of sitting by her sister on the bank/);
   const verse = await (await ask({ prompt: "'Twas", adapter: 'verse', ...greedy })).text();
   expect(verse).toMatch(/^ brillig, and the slithy toves\nDid gyre and gimble in the wabe/);
   // At the same time, each with its own adapter.
   const both = await Promise.all([
-    ask({ prompt: 'Alice was', ...greedy }),
+    ask({ prompt: 'Alice was beginning', ...greedy }),
     ask({ prompt: "'Twas", adapter: 'verse', ...greedy }),
   ]);
   expect(await Promise.all(both.map((answer) => answer.text()))).toEqual([plain, verse]);
@@ -90,24 +92,19 @@ test('200 clients that go away end their generations, and leave nothing behind',
 });
 
 test('it printed its losses, its texts and the bytes of its cache, and its folder is read again', async () => {
-  const { stdout } = await service.end();
+  expect(trained).toMatchObject({ code: 0, stderr: '' });
+  const { stdout } = trained;
   expect(stdout).toMatch(/^alice, step 1: loss 6\.\d+$/m);
   expect(stdout).toContain('--- with the adapter verse:\n\'Twas brillig');
   // 2 × 2 layers × 2 groups × 256 positions × 16 × 4 bytes
   expect(stdout).toContain('a full cache: 131072 bytes\nafter its end: 0 bytes\n');
-  service = await startHttpService('language/main.js', args);
   const again = (await service.end()).stdout;
-  expect(again).not.toContain('loss');
-  expect(stdout.endsWith(again.slice(0, again.indexOf('listening')) + stdout.slice(stdout.indexOf('listening')))).toBe(true);
-  expect(fs.readdirSync(path.join(folder, 'model')).sort()).toEqual([
+  expect(again).toMatch(/listening on .*\n$/);
+  expect(stdout.endsWith(again.replace(/listening on .*\n$/, ''))).toBe(true);
+  expect(fs.readdirSync(model).sort()).toEqual([
     'config.json',
     'model.safetensors',
     'tokenizer.json',
     'verse',
   ]);
-});
-
-test('the texts are there in the package', () => {
-  for (const name of ['alice.txt', 'jabberwocky.txt'])
-    expect(fs.statSync(path.join(ROOT, 'examples/language', name)).size).toBeGreaterThan(400);
 });
