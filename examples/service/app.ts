@@ -45,9 +45,9 @@ export function createService(options: Options): Service {
   acceptBytes(app);
   const { draining, drain } = drainable(app);
 
-  const settings = { memoryLimitMb: options.memoryLimitMb };
+  const settings = { memoryLimitMb: options.memoryLimitMb, loader: options.loader };
   const workers = options.workers > 0 ? new Workers(options.workers, settings, () => batcher.wake()) : undefined;
-  const backend: Backend = workers ?? new LocalBackend(options.threads);
+  const backend: Backend = workers ?? new LocalBackend(options.threads, options.loader);
   const batcher = new Batcher<Tensor, Answer>({
     ...options,
     slots: () => backend.slots(),

@@ -1,4 +1,5 @@
 /** The model in this process. */
+import { pathToFileURL } from 'node:url';
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
 import type { Backend, Inferred } from './backend';
@@ -7,16 +8,27 @@ import { loadModel, type Model, type ModelFile } from './model';
 export class LocalBackend implements Backend {
   #model: Model | undefined;
 
-  /** Each batch uses one thread and several run at once, because small products gain little from more threads. */
-  constructor(threads: number) {
+  /**
+   * Each batch uses one thread and several run at once, because small products gain little from more threads.
+   * `loader`: the module whose `loadModel` loads models; by default model.ts.
+   */
+  constructor(
+    threads: number,
+    readonly loader?: string,
+  ) {
     torch.setNumThreads(1);
     torch.asyncPool.threads = threads;
   }
 
   async load(file: ModelFile): Promise<void> {
-    const next = await loadModel(file);
+    const next = await (await this.#loadModel())(file);
     this.#model?.dispose();
     this.#model = next;
+  }
+
+  async #loadModel(): Promise<typeof loadModel> {
+    if (this.loader === undefined) return loadModel;
+    return ((await import(pathToFileURL(this.loader).href)) as { loadModel: typeof loadModel }).loadModel;
   }
 
   slots(): number {

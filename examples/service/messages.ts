@@ -5,6 +5,8 @@ import type { ModelFile } from './model';
 /** A worker's settings, in its environment. */
 export interface WorkerSettings {
   memoryLimitMb: number;
+  /** The module that loads models; undefined: model.ts. */
+  loader: string | undefined;
 }
 
 /** A batch as plain memory: tensors stay in their process. */

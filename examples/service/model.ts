@@ -54,7 +54,7 @@ function modelOf(script: torch.ScriptModule, version: string): Model {
 }
 
 /** Tests the model with one image before it gets requests, because an intact file can still hold another model. */
-async function tryOut(model: Model): Promise<void> {
+export async function tryOut(model: Model): Promise<void> {
   await torch.scope(async () => {
     const answer: unknown = await model.forward(torch.zeros([1, 1, SIDE, SIDE]));
     if (!(answer instanceof torch.Tensor)) throw new ModelRefused('a trial image did not give a tensor');

@@ -1,10 +1,13 @@
 /** The service's command line options. */
 import * as os from 'node:os';
+import * as path from 'node:path';
 import { parseArgs } from 'node:util';
 
 export interface Options {
-  /** The TorchScript file; it may be replaced while the service runs. */
+  /** The model's file; it may be replaced while the service runs. */
   model: string;
+  /** The module whose `loadModel` loads the file; undefined: model.ts, which loads TorchScript. */
+  loader: string | undefined;
   host: string;
   port: number;
   /** Processes that run the model; 0: this one does, on its own threads. */
@@ -44,6 +47,7 @@ export const usage = `usage: node main.js --model FILE [--host 127.0.0.1] [optio
 ${Object.entries(numbers)
   .map(([name, [value, text]]) => `  --${`${name} N`.padEnd(17)}${text} (${value})`)
   .join('\n')}
+  --loader MODULE     a program with a loadModel as in model.ts, for other files than TorchScript
   --verdict           record tensors, and give the verdict of leak-audit in /metrics`;
 
 /** @throws an Error with the wrong option */
@@ -52,6 +56,7 @@ export function readOptions(args: string[]): Options {
     args,
     options: {
       model: { type: 'string' },
+      loader: { type: 'string' },
       host: { type: 'string', default: '127.0.0.1' },
       verdict: { type: 'boolean', default: false },
       ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, { type: 'string' }])) as Record<
@@ -72,6 +77,7 @@ export function readOptions(args: string[]): Options {
   };
   return {
     model: values.model,
+    loader: values.loader === undefined ? undefined : path.resolve(values.loader),
     host: values.host,
     port: number('port'),
     workers: number('workers'),

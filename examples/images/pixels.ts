@@ -1,0 +1,14 @@
+/** Prints a picture in the form that the service reads, float32 from 0 to 1: `node pixels.js PICTURE | curl …`. */
+import torch from 'libtorch-node';
+import { readPicture } from './dataset';
+
+async function main([file]: string[]): Promise<void> {
+  if (file === undefined) throw new Error('usage: node pixels.js PICTURE');
+  const pixels = await torch.scope(async () => (await readPicture(file)).toTypedArray() as Float32Array);
+  process.stdout.write(new Uint8Array(pixels.buffer, pixels.byteOffset, pixels.byteLength));
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});
