@@ -79,7 +79,7 @@ export const LEAKS: Record<string, Family> = {
     const held = sum(() => (rand() < chance ? between(rand, 5, 25) : 0));
     return (i) => held(i) + 3 * rand();
   },
-  'under garbage of 30 rounds of it': (rand) => {
+  'under garbage worth 30 rounds of the leak': (rand) => {
     const rate = between(rand, 2, 5);
     const pile = garbage(rand, 30 * rate);
     const held = sum(() => rate * between(rand, 0.5, 1.5));
@@ -119,7 +119,7 @@ export const INNOCENTS: Record<string, Family> = {
     const pile = garbage(rand, between(rand, 30, 1000));
     return () => 20 + pile();
   },
-  'periodic batch, 2–7 of them': (rand, rounds) => {
+  'periodic batches, 2–7 in a run': (rand, rounds) => {
     const [period, phase] = [rounds / between(rand, 2, 7), rand()];
     const rate = between(rand, 2, 20);
     return (i) => 10 + (((i / period + phase) % 1) * period * rate + 2 * rand());
