@@ -372,7 +372,7 @@ export class Module {
 
   /**
    * A copy with parameters and buffers of its own, as Python's `copy.deepcopy`. Other properties are the same values; private
-   * fields (`#name`) of one's own classes are not copied.
+   * fields (`#name`) of your own classes are not copied.
    */
   deepCopy(): this {
     return deepCopyOf(this, Module) as this;

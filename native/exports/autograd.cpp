@@ -32,8 +32,8 @@ bool grad_enabled() { return c10::GradMode::is_enabled(); }
 void set_grad_enabled(bool value) { c10::GradMode::set_enabled(value); }
 bool inference_enabled() { return c10::InferenceMode::is_enabled(); }
 
-// c10's guard objects, held by number: JS decides when a mode ends. libtorch's modes are per thread, hence thread-local
-// and in order.
+// c10's guard objects, held by number: JS decides when a mode ends. libtorch's modes are per thread, so they are
+// thread-local and in order.
 thread_local std::vector<std::unique_ptr<c10::InferenceMode>> thread_inference_modes;
 
 int64_t inference_enter() {
