@@ -6,7 +6,7 @@ import type { Capture } from '../capture/capture';
 import { GraphFlag } from '../capture/format';
 import type { GraphSeries } from '../capture/records';
 import { judge } from '../rules';
-import { finalPhase } from '../rules/final-fall';
+import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
 import { warmupRounds } from '../rules/warmup';
 import type { Program } from './judging';

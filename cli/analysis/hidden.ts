@@ -4,7 +4,7 @@
  */
 
 import { judge } from '../rules';
-import { finalPhase } from '../rules/final-fall';
+import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
 import { enoughRounds, warmupRounds } from '../rules/warmup';
 import { type Program, rises } from './judging';

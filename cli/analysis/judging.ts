@@ -5,7 +5,7 @@ import type { Series } from '../capture/records';
 import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
-import { finalPhase } from '../rules/final-fall';
+import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, NO_GROWTH, type RuleOptions } from '../rules/verdict';
 import { MIN_WARMUP } from '../rules/warmup';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';

@@ -5,7 +5,7 @@ import { analyse } from '../../cli/analysis/analyse';
 import type { Report } from '../../cli/analysis/report';
 import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
-import { finalPhase } from '../../cli/rules/final-fall';
+import { finalPhase } from '../../cli/rules/final-phase';
 import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder } from './capture_builder';
 import { auditProgram, fixture, testFolder } from './command';
