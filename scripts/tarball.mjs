@@ -91,7 +91,7 @@ async function tarball() {
   const given = process.env.LTN_TARBALL;
   if (given) {
     const file = path.resolve(given);
-    if (!existsSync(file)) throw new StepError(`LTN_TARBALL: expected a tarball, got ${file}, which is not there.`);
+    if (!existsSync(file)) throw new StepError(`LTN_TARBALL: expected a tarball, got ${file}, which does not exist.`);
     say(`tarball: ${file}, ${megabytes(statSync(file).size)} packed`);
     return file;
   }
@@ -127,7 +127,7 @@ await runMain(async () => {
   forget(brought);
   const refused = build({ PATH: few });
   assert.equal(refused.status, 1);
-  assert.match(refused.stderr, /cmake is not there\.\nCodegen needs CMake, make and yaml-cpp: .*apt-get install/);
+  assert.match(refused.stderr, /cmake was not found\.\nCodegen needs CMake, make and yaml-cpp: .*apt-get install/);
   assert.deepEqual(
     readdirSync(cache, { recursive: true }).filter((name) => name.includes('building')),
     [],

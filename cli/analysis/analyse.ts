@@ -4,8 +4,8 @@ import type { Series } from '../capture/records';
 import { variableAt } from '../code/variable';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
-  ERROR,
   type Judgement,
+  MAX_FALSE_SHARE,
   notSignificant,
   type RuleOptions,
   type SiteKind,
@@ -176,7 +176,7 @@ export const isYoungAndGrowing = (site: SiteReport): boolean =>
 function reportSite(capture: Capture, group: Group, judged: Judged, error: number): SiteReport {
   const { judgement: first, oldest, freedMs } = judged;
   const all = group.members.map((member) => member.series);
-  const judgement = first.verdict === 'leak' && error > ERROR ? notSignificant(first) : first;
+  const judgement = first.verdict === 'leak' && error > MAX_FALSE_SHARE ? notSignificant(first) : first;
   const atEnd = (values: (series: Series) => number[]) => lastOf(all, values);
   const liveTensors = atEnd((series) => series.liveTensors);
   return {

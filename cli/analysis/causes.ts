@@ -11,18 +11,18 @@ import { type Group, lastOf, sourceStack, totalOf } from './sites';
 
 /** Rows of live tensors that are looked at. */
 const MAX_ROWS = 2 ** 20;
-/** A view pins its base if the live tensors on the storage use at most this share of it. */
-const USED = 0.5;
+/** A view counts as holding a larger storage if the live tensors on the storage use at most this share of it. */
+const MAX_USED_SHARE = 0.5;
 /** A cause holds for a site if it holds for this share of its live tensors. */
-const MOST = 0.5;
+const MIN_SHARE = 0.5;
 /** A thread's end explains growth that began within this share of the capture around it. */
-const NEAR = 0.06;
+const MAX_GAP = 0.06;
 /** Shares of the made tensors that a slow consumer has released. */
 const RELEASED = { least: 0.05, most: 0.98 };
 /** In a queue, about as many tensors live as were made since the birth of the oldest. */
-const IN_ORDER = 0.2;
+const MAX_QUEUE_DIFFERENCE = 0.2;
 /** Garbage looks like a queue, but is freed all at once. */
-const LARGE_FALL = 0.4;
+const MAX_FALL = 0.4;
 
 /** For a gradient that carries a graph. */
 export const GRADIENT_REMEDY =
@@ -107,7 +107,7 @@ function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
     }
     for (const { site, base, used, own } of storages.values()) {
       found[site]!.bases++;
-      if (used <= USED * base) found[site]!.pins.push({ own, base });
+      if (used <= MAX_USED_SHARE * base) found[site]!.pins.push({ own, base });
     }
   }
   return found;
@@ -135,12 +135,12 @@ const most = <T>(all: Iterable<[T, number]>): T | undefined => [...all].sort((a,
 function livingCause(capture: Capture, living: Living): Cause | undefined {
   const { tensors, bases, pins, owned, scopes, openings } = living;
   if (tensors === 0) return undefined;
-  if (bases > 0 && pins.length >= MOST * bases) {
+  if (bases > 0 && pins.length >= MIN_SHARE * bases) {
     const middle = (values: number[]) => formatBytes(values.sort((a, b) => a - b)[values.length >> 1]!);
     const text = `${middle(pins.map(({ own }) => own))} views hold ${middle(pins.map(({ base }) => base))} storages`;
     return { kind: 'view-pins-base', text, remedy: 'keep a copy of the part: `.clone()`' };
   }
-  if (owned < MOST * tensors) return undefined;
+  if (owned < MIN_SHARE * tensors) return undefined;
   const open = scopes.size <= 1 ? 'a scope that never closed' : `${counted(scopes.size, 'scope')} that never closed`;
   return {
     kind: 'open-scope',
@@ -201,7 +201,7 @@ function deadWorker({ ended, ticks, stacks, environments, durationMs }: Capture,
   if (site.onsetMs === null) return undefined;
   const near = (round: number) => Math.abs((ticks[Math.max(0, round)]?.ms ?? 0) - site.onsetMs!);
   const [thread, round] =
-    [...ended].filter(([, at]) => near(at) <= NEAR * durationMs).sort((a, b) => near(a[1]) - near(b[1]))[0] ?? [];
+    [...ended].filter(([, at]) => near(at) <= MAX_GAP * durationMs).sort((a, b) => near(a[1]) - near(b[1]))[0] ?? [];
   if (thread === undefined || round === undefined) return undefined;
   // Named by the outermost file of the lines that it made tensors at.
   const its = [...environments].filter(([, environment]) => environment === thread);
@@ -229,11 +229,11 @@ function slowConsumer(capture: Capture, site: SiteReport, group: Group): Cause |
   if (end === 0 || site.sinceMs === null || !(share >= RELEASED.least && share <= RELEASED.most)) return undefined;
   const since = ticks.findIndex(({ ms }) => ms >= site.sinceMs!);
   const later = made.at(-1)! - (made[Math.max(0, since - 1)] ?? 0);
-  if (since <= 0 || Math.abs(later - end) > Math.max(IN_ORDER * end, made[since]! - made[since - 1]! + 1))
+  if (since <= 0 || Math.abs(later - end) > Math.max(MAX_QUEUE_DIFFERENCE * end, made[since]! - made[since - 1]! + 1))
     return undefined;
   let fall = 0;
   for (let i = 1; i < live.length; i++) fall = Math.max(fall, live[i - 1]! - live[i]!);
-  if (fall > LARGE_FALL * end) return undefined;
+  if (fall > MAX_FALL * end) return undefined;
   const perSecond = (n: number) => ((1000 * n) / Math.max(1, durationMs)).toFixed(1);
   return {
     kind: 'slow-consumer',

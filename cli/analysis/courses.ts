@@ -1,4 +1,4 @@
-/** The course of a site that grows, and since when it does. */
+/** The course of a growing site: its values over time, and the time from which it grows. */
 import type { Capture } from '../capture/capture';
 import { MIN_ROUNDS, MIN_WARMUP } from '../rules/warmup';
 import type { Root } from './graphs';
@@ -6,8 +6,8 @@ import { onsetOf } from './onset';
 import type { Course, SiteReport } from './report';
 import { firstRound, type Group, totalOf } from './sites';
 
-/** A line of text has not more. */
-const POINTS = 48;
+/** A course has at most this many points, because the report draws it in one line of text. */
+const MAX_POINTS = 48;
 
 /** Sets the course and the onset of a site whose growth was judged. `root`: the growing graph that it carries. */
 export function addCourse(capture: Capture, site: SiteReport, group: Group | undefined, root: Root | undefined): void {
@@ -39,9 +39,9 @@ function growing(capture: Capture, site: SiteReport, group: Group | undefined, r
   return { unit: inBytes ? ('bytes' as const) : ('tensors' as const), values };
 }
 
-/** The last value in each of POINTS equal times. */
+/** The last value in each of MAX_POINTS equal times. */
 function sampled(ms: readonly number[], values: readonly number[]): Course['values'] {
-  const count = Math.min(POINTS, ms.length);
+  const count = Math.min(MAX_POINTS, ms.length);
   let i = 0;
   return Array.from({ length: count }, (_, k) => {
     const until = (ms.at(-1)! * (k + 1)) / count;

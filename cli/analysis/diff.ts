@@ -51,10 +51,10 @@ export interface Diff {
   sites: SiteDiff[];
 }
 
-/** Changes below these are ignored, as in verdicts, and so are changes by less than SHARE of the earlier value. */
+/** Changes below these are ignored, as in verdicts, and so are changes by less than MIN_SHARE of the earlier value. */
 const MIN_BYTES = 4096;
 const MIN_TENSORS = 8;
-const SHARE = 0.05;
+const MIN_SHARE = 0.05;
 
 const ORDER: Record<Change, number> = { grown: 0, new: 0, shrunk: 1, gone: 1, same: 2 };
 
@@ -153,7 +153,7 @@ function changeOf(a: SiteFigures | null, b: SiteFigures | null, bytes: number, t
   if (a === null) return 'new';
   if (b === null) return 'gone';
   const isSignificant = (change: number, before: number, least: number) =>
-    Math.abs(change) >= least && Math.abs(change) >= SHARE * before;
+    Math.abs(change) >= least && Math.abs(change) >= MIN_SHARE * before;
   if (isSignificant(bytes, a.liveBytes, MIN_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
   if (isSignificant(tensors, a.liveTensors, MIN_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
   return 'same';

@@ -6,7 +6,7 @@ import type { Capture } from '../capture/capture';
 import { GraphFlag } from '../capture/format';
 import type { GraphSeries } from '../capture/records';
 import { judge } from '../rules';
-import { finalPhase } from '../rules/final-fall';
+import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
 import { warmupRounds } from '../rules/warmup';
 import type { Program } from './judging';
@@ -14,17 +14,17 @@ import type { GraphReport } from './report';
 import { type Group, totalOf } from './sites';
 
 /** A line holds its graph if it had one after at least this share of the collections after which any line had one. */
-const HELD = 0.5;
+const MIN_HELD_SHARE = 0.5;
 /** Graphs of about the same size are taken for the same graph. */
-const AS_LARGE = 0.9;
+const MIN_SIZE_RATIO = 0.9;
 
 /** How much larger a graph that grows is in the second half than in the first. */
-const CARRIED = 1.5;
+const MIN_GROWTH = 1.5;
 
 /** Lines that allocated at least this share of the growth of hidden memory explain it. */
-const MOST_OF_HIDDEN = 0.5;
+const MIN_HIDDEN_SHARE = 0.5;
 
-/** At least this many lines are compared. */
+/** Of more than twice as many candidates, only this many with the largest graphs are compared. */
 const MAX_ROOTS = 64;
 
 /** What the graphs of one line hold, at each round. */
@@ -141,10 +141,10 @@ export function rootOf(program: Program, options: RuleOptions): Root | undefined
   const held = found.filter(
     ({ flags, nodes }) =>
       collected.filter((i) => nodes[i]! > 0 && (flags[i]! & GraphFlag.collected) !== 0).length >=
-      HELD * collected.length,
+      MIN_HELD_SHARE * collected.length,
   );
   const most = held.reduce((size, root) => Math.max(size, sizeOf(root)), 0);
-  const large = held.filter((root) => sizeOf(root) >= AS_LARGE * most);
+  const large = held.filter((root) => sizeOf(root) >= MIN_SIZE_RATIO * most);
   const carriers = large.filter(({ flags }) => flags.some((flag) => (flag & GraphFlag.carriesItself) !== 0));
   return (carriers.length > 0 ? carriers : large).reduce<Root | undefined>(
     (a, b) => (a === undefined || sizeOf(b) > sizeOf(a) ? b : a),
@@ -178,7 +178,7 @@ export function likelyCarrier(program: Program): Group | undefined {
     const nodes = carried.nodes.slice(0, program.rounds);
     const largest = (part: number[]) => part.reduce((a, b) => Math.max(a, b), 0);
     const size = largest(nodes.slice(nodes.length >> 1));
-    if (size > most && size >= CARRIED * largest(nodes.slice(0, nodes.length >> 1))) [carrier, most] = [group, size];
+    if (size > most && size >= MIN_GROWTH * largest(nodes.slice(0, nodes.length >> 1))) [carrier, most] = [group, size];
   }
   return carrier;
 }
@@ -213,7 +213,7 @@ function largestShare(program: Program, rounds: number, options: RuleOptions): G
     sum += Math.max(0, growth);
     if (growth > most) [maker, most] = [group, growth];
   }
-  return sum >= MOST_OF_HIDDEN * (hiddenAt(last) - hiddenAt(begin)) ? maker : undefined;
+  return sum >= MIN_HIDDEN_SHARE * (hiddenAt(last) - hiddenAt(begin)) ? maker : undefined;
 }
 
 function perStep(made: number[], nodes: number[], from: number, rounds: number): number {

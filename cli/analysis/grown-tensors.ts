@@ -6,7 +6,7 @@ import type { Judged, Program } from './judging';
 import { type Group, totalOf } from './sites';
 
 /** Tensors account for the growth if theirs is at least this share of it. */
-const SHARE = 0.5;
+const MIN_SHARE = 0.5;
 const MINUTE = 60_000;
 
 export interface GrownTensors {
@@ -34,7 +34,7 @@ export function grownTensors(
   if (ticks.length < 3 || capture.start?.mode === 'counters') return undefined;
   const all = rise(ticks.map(({ allocatedBytes }, i) => allocatedBytes - explained[begin + i]!));
   const seen = rise(ticks.map(({ bytes }, i) => bytes - explained[begin + i]!));
-  if (all <= 0 || seen < SHARE * all) return undefined;
+  if (all <= 0 || seen < MIN_SHARE * all) return undefined;
   let [best, most]: [Group | undefined, number] = [undefined, 0];
   const riseOf = (group: Group, of: 'liveBytes' | 'liveTensors') => {
     const its = group.members.map(({ series }) => series);
@@ -45,7 +45,7 @@ export function grownTensors(
     const bytes = riseOf(group, 'liveBytes');
     if (bytes > most) [best, most] = [group, bytes];
   }
-  if (best === undefined || most < SHARE * seen) return undefined;
+  if (best === undefined || most < MIN_SHARE * seen) return undefined;
   // Between the means of the first and the last third lie two thirds of the time.
   const minutes = ((2 / 3) * (ticks.at(-1)!.ms - ticks[0]!.ms)) / MINUTE;
   return { group: best, tensorsPerMinute: minutes > 0 ? Math.max(0, riseOf(best, 'liveTensors') / minutes) : 0 };

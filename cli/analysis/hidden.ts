@@ -4,7 +4,7 @@
  */
 
 import { judge } from '../rules';
-import { finalPhase } from '../rules/final-fall';
+import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
 import { enoughRounds, warmupRounds } from '../rules/warmup';
 import { type Program, rises } from './judging';
@@ -13,11 +13,11 @@ import { type Group, lastCollection, totalOf } from './sites';
 /** Smaller growth is ignored, because libtorch keeps buffers of its own. */
 const MIN_BYTES = 64 * 1024;
 /** A line is responsible if it allocates as much as the hidden growth, within this share. */
-const SAME = 0.1;
+const MAX_DIFFERENCE = 0.1;
 /** A line is active if it allocated in at least this share of the rounds. */
-const OFTEN = 0.25;
+const MIN_ACTIVE_SHARE = 0.25;
 /** Lines with few live tensors replace them at once; more tensors may be garbage awaiting collection. */
-const FEW = 4;
+const MAX_REPLACED = 4;
 
 export interface Hidden {
   judgement: Judgement;
@@ -109,14 +109,14 @@ export function likelyHiddenRoot(program: Program, rounds: number, options: Rule
   const hiddenAt = (i: number) => capture.ticks[i]!.allocatedBytes - capture.ticks[i]!.bytes;
   const growth = hiddenAt(rounds - 1) - hiddenAt(begin);
   const [few, many]: [Group[], Group[]] = [[], []];
-  let [maker, closest]: [Group | undefined, number] = [undefined, SAME];
+  let [maker, closest]: [Group | undefined, number] = [undefined, MAX_DIFFERENCE];
   for (const group of groups) {
     const all = group.members.map(({ series }) => series);
     const live = totalOf(all, capture.ticks.length, (series) => series.liveTensors).slice(begin, rounds);
     const made = totalOf(all, capture.ticks.length, (series) => series.allocatedTensors).slice(begin, rounds);
-    const works = made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= OFTEN * (made.length - 1);
+    const works = made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= MIN_ACTIVE_SHARE * (made.length - 1);
     const sorted = live.sort((a, b) => a - b);
-    if (works && sorted[0]! >= 1) (sorted[sorted.length >> 1]! <= FEW ? few : many).push(group);
+    if (works && sorted[0]! >= 1) (sorted[sorted.length >> 1]! <= MAX_REPLACED ? few : many).push(group);
     const bytes = totalOf(all, capture.ticks.length, (series) => series.allocatedBytes);
     const off = Math.abs((bytes[rounds - 1]! - bytes[begin]!) / growth - 1);
     if (off < closest) [maker, closest] = [group, off];

@@ -5,7 +5,7 @@ import type { Series } from '../capture/records';
 import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
-import { finalPhase } from '../rules/final-fall';
+import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, NO_GROWTH, type RuleOptions } from '../rules/verdict';
 import { MIN_WARMUP } from '../rules/warmup';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
@@ -13,38 +13,38 @@ import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } fro
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */
 export const SHUTDOWN = 'shutdown';
 /** Above this share of all allocations, a site is itself the program's work, so growth is measured by time. */
-const OWN_WORK = 0.9;
+const MIN_OWN_WORK = 0.9;
 /** A line that is first active in these last rounds may use results that were collected until then. */
 const LAST_ROUNDS = 3;
 /** It must make at least this share of the collected bytes, as `torch.stack` and `torch.cat` do. */
-const CONSUMED_SHARE = 0.5;
+const MIN_CONSUMED_SHARE = 0.5;
 
 /** Survivors are not judged with more live tensors than this, which would take long. */
 const MAX_LIVING = 2 ** 20;
 /** At least this share of the survivors of the last collection must still be live; otherwise they were released. */
-const STILL_THERE = 0.5;
+const MIN_STILL_LIVE = 0.5;
 
 /** Collections that a judgement by survivors needs. */
 const MIN_COLLECTIONS = 3;
 /** In tensors, or as many bytes; other rules require a larger rise in bytes anyway. */
 const MIN_EXACT_RISE = 4;
-/** With fewer collections, the rise must be at least SHARE_OF_FEW of the last value: few values often rise by chance. */
+/** With fewer collections, the rise must be at least MIN_RISE_OF_FEW of the last value: few values often rise by chance. */
 const MANY_COLLECTIONS = 8;
-const SHARE_OF_FEW = 0.25;
+const MIN_RISE_OF_FEW = 0.25;
 /** Share of pairs of collections in which the later one must have the larger count. */
 const MIN_RISING_PAIRS = 0.9;
-/** Share of the rise that must come in its second half; for a doubt, less. */
-const LATE_RISE = 0.25;
-const LATE_DOUBT = 0.15;
-/** The last collection must be in the rest after this share of the rounds, for a doubt. */
-const RECENT = 2 / 3;
+/** Share of the rise that must come in its second half; a smaller one suffices for a doubt. */
+const MIN_LATE_RISE = 0.25;
+const MIN_DOUBTFUL_LATE_RISE = 0.15;
+/** A series is doubtful only if its last collection comes after this share of the rounds. */
+const MIN_JUDGED_SHARE = 2 / 3;
 
 /** Rounds after the last collection that show that growth stopped; half of them must be flat. */
 const MIN_FLAT = 4;
 /** The most change in them, as a share of what growth would have added. */
-const FLAT = 0.1;
+const MAX_FLAT_CHANGE = 0.1;
 /** The program must go on making tensors, at this share of its pace. */
-const WORKS_ON = 0.25;
+const MIN_PACE = 0.25;
 const MINUTE = 60_000;
 
 /** The data that the sites of a capture are judged by. */
@@ -163,7 +163,7 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     [liveTensors, liveBytes].some((counts) => how(counts, held.exact, from, options));
   if (judgement.verdict !== 'leak' || !rising(rises)) {
     // Without a collection for long, nothing has grown since the last one.
-    if (end < RECENT * most) return undefined;
+    if (end < MIN_JUDGED_SHARE * most) return undefined;
     if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, held.exact, from, options)) return undefined;
     const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
     const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
@@ -177,7 +177,7 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     return { judgement: doubtful, oldest: atEnd.oldest, freedMs: null };
   }
   if (hasStopped(program, all, from, end, judgement)) return undefined;
-  const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
+  const stays = lastOf(all, (series) => series.liveTensors) >= MIN_STILL_LIVE * liveTensors[end - 1]!;
   const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
   // A second test of the same site.
   const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : inconclusive(judgement);
@@ -194,10 +194,10 @@ function hasStopped({ capture, work, rounds }: Program, its: Series[], from: num
   if (last - begin < MIN_FLAT) return false;
   const elapsed = (a: number, b: number) => ticks[b]!.ms - ticks[a]!.ms;
   const pace = (a: number, b: number) => (work[b]! - work[a]!) / Math.max(1, elapsed(a, b));
-  if (pace(begin, last) < WORKS_ON * pace(from, end - 1)) return false;
+  if (pace(begin, last) < MIN_PACE * pace(from, end - 1)) return false;
   const isFlat = (of: (series: Series) => number[], perMinute: number) => {
     const live = totalOf(its, ticks.length, of).slice(begin, rounds);
-    return Math.max(...live) - Math.min(...live) <= FLAT * (perMinute / MINUTE) * elapsed(begin, last);
+    return Math.max(...live) - Math.min(...live) <= MAX_FLAT_CHANGE * (perMinute / MINUTE) * elapsed(begin, last);
   };
   return growth.growthTensorsPerMinute > 0
     ? isFlat((series) => series.liveTensors, growth.growthTensorsPerMinute)
@@ -215,7 +215,7 @@ export function rises(counts: number[], exact: number[], from: number, options: 
   if (values.length < MIN_COLLECTIONS) return false;
   const rise = values.at(-1)! - values[0]!;
   if (rise < MIN_EXACT_RISE) return false;
-  if (values.length < MANY_COLLECTIONS && rise < SHARE_OF_FEW * values.at(-1)!) return false;
+  if (values.length < MANY_COLLECTIONS && rise < MIN_RISE_OF_FEW * values.at(-1)!) return false;
   let [up, pairs] = [0, 0];
   for (let i = 0; i < values.length; i++) {
     for (let k = i + 1; k < values.length; k++) {
@@ -224,7 +224,7 @@ export function rises(counts: number[], exact: number[], from: number, options: 
     }
   }
   const middle = values[values.length >> 1]!;
-  return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
+  return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= MIN_LATE_RISE * rise;
 }
 
 /**
@@ -240,7 +240,7 @@ function mayRise(counts: number[], exact: number[], from: number, options: RuleO
   const rise = values.at(-1)! - values[0]!;
   const late = values.at(-1)! - values[values.length >> 1]!;
   const falls = values.some((value, i) => i > 0 && value < values[i - 1]!);
-  return !falls && rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= LATE_DOUBT * rise;
+  return !falls && rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= MIN_DOUBTFUL_LATE_RISE * rise;
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
@@ -282,7 +282,7 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
   const oldest = oldestOf(its, end);
   // The estimates of older captures in `sample` mode rise in steps, so growth is measured by time there too.
   const isEstimate = capture.start?.mode === 'sample' && capture.ticks[0]?.made === undefined;
-  const ownWork = isEstimate || lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
+  const ownWork = isEstimate || lastOf(its, (series) => series.allocatedTensors) >= MIN_OWN_WORK * work.at(-1)!;
   // A site that starts late is judged from its own first round.
   const from = Math.max(0, firstRound(its));
   if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };
@@ -314,7 +314,7 @@ function isConsumed({ groups }: Program, group: Group, begin: number, end: numbe
     const its = of(other);
     const first = firstRound(its);
     if (other === group || first < begin || first >= end || first < lastRoundOf(collected)) return false;
-    return bytes(its) >= CONSUMED_SHARE * bytes(collected);
+    return bytes(its) >= MIN_CONSUMED_SHARE * bytes(collected);
   });
 }
 

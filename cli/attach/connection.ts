@@ -179,7 +179,7 @@ function parse(line: string): Answer | undefined {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null ? (value as Answer) : undefined;
   } catch {
-    return undefined;
+    return undefined; // not JSON
   }
 }
 

@@ -108,6 +108,6 @@ function read(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch {
-    return '';
+    return ''; // the process ended, or hides the file
   }
 }

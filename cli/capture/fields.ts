@@ -6,17 +6,17 @@ import type { EndInfo, Frame, StartInfo } from './records';
 /** The maximum of `Date`. */
 const MAX_TIME = 8.64e15;
 const MODES = ['counters', 'sample', 'full'] as const;
-/** A dtype's number is a byte. */
+/** The number of a dtype in a birth is a signed byte. */
 const MAX_DTYPES = 128;
 const MAX_DTYPE_LENGTH = 64;
-const SHOWN = 60;
+const MAX_SHOWN = 60;
 
 type Json = Record<string, unknown>;
 
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing';
   const text = JSON.stringify(value) ?? String(value);
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
 function wrong(where: string, expected: string, got: unknown): InvalidData {
@@ -29,12 +29,13 @@ export function amount(value: unknown, where: string, most: number = Number.MAX_
   throw wrong(where, `a number from 0 to ${most}`, value);
 }
 
+/** An integer from 0 to `most`. */
 export function whole(value: unknown, where: string, most: number): number {
   if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most) return value as number;
   throw wrong(where, `a whole number from 0 to ${most}`, value);
 }
 
-/** A text, cut if it is too long for a name. */
+/** A text, shortened if it is too long for a name. */
 export function text(value: unknown, where: string): string {
   if (typeof value !== 'string') throw wrong(where, 'a string', value);
   return value.length <= MAX_CHARACTERS ? value : copied(`${value.slice(0, MAX_CHARACTERS)}…`);
@@ -145,7 +146,7 @@ export class Names {
       throw new InvalidData(`${where}: expected at most ${MAX_NAMES} names, got ${entries.length}`);
     this.budget.take('labels', entries.length);
     return Object.fromEntries(
-      entries.map(([name, said]) => [this.text(name, where), this.text(said, `${where}.${shown(name)}`)]),
+      entries.map(([name, value]) => [this.text(name, where), this.text(value, `${where}.${shown(name)}`)]),
     );
   }
 

@@ -1,19 +1,19 @@
 /** Limits on the contents of a capture. Files are not trusted, and their size does not bound the memory they need. */
 import { InvalidData } from '../errors/errors';
 
-/** Of one JSON packet, which takes many times as much memory when parsed. */
+/** The size of a JSON packet, which takes many times as much memory when parsed. */
 export const MAX_JSON_BYTES = 4 * 2 ** 20;
-/** Of one stack. The recorder writes at most 64. */
+/** The frames of a stack. The recorder writes at most 64. */
 export const MAX_FRAMES = 256;
-/** Of one text; the rest is cut off. */
+/** The length of a text; the rest is cut off. */
 export const MAX_CHARACTERS = 16_384;
-/** Of one set of labels. */
+/** The names in a set of labels. */
 export const MAX_NAMES = 1000;
-/** Of one shape. */
+/** The dimensions of a shape. */
 export const MAX_DIMENSIONS = 64;
-/** Of data before the packet of its round. */
+/** The data that may come before the packet of its round. */
 export const MAX_PENDING_BYTES = 512 * 2 ** 20;
-/** A hundred years. */
+/** Times: a hundred years. */
 export const MAX_MS = 100 * 366 * 86_400_000;
 
 /** For all processes of a file together, far above what real programs produce. */

@@ -80,7 +80,7 @@ export interface Series {
   liveBytes: number[];
   allocatedTensors: number[];
   allocatedBytes: number[];
-  /** Birth of the oldest living tensor, ms since the capture's start (negative: before it); NaN when none lives. */
+  /** Birth of the oldest live tensor, ms since the capture's start (negative: before it); NaN if there is none. */
   oldestBirthMs: number[];
 }
 

@@ -101,6 +101,6 @@ function toPath(source: string): string {
   try {
     return fileURLToPath(source);
   } catch {
-    return source;
+    return source; // a URL that is not a path, such as one with a host
   }
 }

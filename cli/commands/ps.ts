@@ -35,8 +35,8 @@ export function psCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-Processes of the same user that have loaded libtorch-node. They are not paused
-and need not be recorded.
+Lists processes of the same user that have loaded libtorch-node. They are not
+paused and need not be recorded.
 
 Exit status: 0, also if there is none.
 

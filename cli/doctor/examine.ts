@@ -42,7 +42,7 @@ const VARIABLES = [
   ...['LIBTORCH_NODE_CACHE', 'LD_LIBRARY_PATH', 'LD_PRELOAD', 'ATEN_CPU_CAPABILITY'],
 ];
 
-const LIMIT_MS = 120_000;
+const MAX_PROBE_MS = 120_000;
 
 export async function examine(root: string): Promise<Findings> {
   const findings: Findings = {
@@ -91,7 +91,7 @@ function runProbe(findings: Findings): Promise<void> {
       execArgv: ['--expose-gc'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
-    const limit = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+    const limit = setTimeout(() => child.kill('SIGKILL'), MAX_PROBE_MS);
     child.stderr!.on('data', (chunk) => {
       findings.stderr = `${findings.stderr}${chunk}`.slice(0, 4000);
     });

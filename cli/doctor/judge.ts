@@ -99,7 +99,7 @@ const LOAD_FIXES: [RegExp, string][] = [
     /already has a libtorch/,
     'Use the same libtorch for both: set LIBTORCH to the root of the one that is loaded first.',
   ],
-  [/: not there|this is libtorch|has no addon.*\n {2}none in/, 'Build the addon for this libtorch: BUILD.'],
+  [/: does not exist|this is libtorch|has no addon.*\n {2}none in/, 'Build the addon for this libtorch: BUILD.'],
   [
     /cannot open shared object file|image not found/,
     'A library is missing. On Debian or Ubuntu: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere, set LIBTORCH to the folder of libtorch and build again.',

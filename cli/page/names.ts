@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import type { Frame } from '../capture/records';
 import { cutBegin } from '../terminal/size';
 
-/** Of a file in the legend: its line must be visible too. */
+/** Characters of a file's name in the legend, so that the line number is visible too. */
 const MAX_NAME = 28;
 
 /** `classify.ts:42 classify`; with the column or the whole path where that is not unique. */

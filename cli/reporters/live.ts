@@ -14,7 +14,7 @@ const USUAL_WIDTH = 80;
 /** A range smaller than this share of the highest value is drawn flat, so that noise does not look like growth. */
 const MIN_RANGE = 0.1;
 
-/** The last values as bars from the least of them, which the reader must be told. */
+/** The last values as bars. The lowest bar stands for the smallest of them, not for zero, so callers print that value too. */
 export function sparkline(values: number[]): string {
   const recent = values.slice(-HISTORY);
   const least = Math.min(...recent);

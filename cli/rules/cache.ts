@@ -4,7 +4,7 @@ import { floorOf, steps } from './statistics/shape';
 import type { Judgement, SiteHistory } from './verdict';
 
 /** A cache that gained this share of its size in the last quarter is still filling. */
-const FILLING = 0.02;
+const MIN_FILLING_SHARE = 0.02;
 
 export function cache({ history, trends, growth }: Evidence): Judgement | undefined {
   if (trends.bytes.kind !== 'saturated' && trends.tensors.kind !== 'saturated' && !filled(history)) return undefined;
@@ -29,7 +29,7 @@ function isFilling(history: SiteHistory): boolean {
   const grows = (values: number[]) => {
     const floor = floorOf(values);
     const begin = floor[Math.floor(floor.length * 0.75)]!;
-    return floor.at(-1)! - begin > FILLING * floor.at(-1)!;
+    return floor.at(-1)! - begin > MIN_FILLING_SHARE * floor.at(-1)!;
   };
   return grows(history.liveBytes) || grows(history.liveTensors);
 }

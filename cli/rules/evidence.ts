@@ -35,7 +35,7 @@ export class Evidence {
     this.warmup = warmupRounds(this.rounds, options);
   }
 
-  /** Nothing lives in the last round. */
+  /** Neither tensors nor bytes are live in the last round. */
   get isGone(): boolean {
     return (this.history.liveTensors.at(-1) ?? 0) === 0 && (this.history.liveBytes.at(-1) ?? 0) === 0;
   }

@@ -4,7 +4,7 @@ import { least } from './statistics/trend';
 import { steady } from './steady';
 import type { Judgement, SiteHistory } from './verdict';
 
-const FEW_TENSORS = 3;
+const MAX_FEW_TENSORS = 3;
 
 export const garbage = (evidence: Evidence): Judgement | undefined =>
   isGarbage(evidence.history, evidence.ms) && !evidence.tensorsGrow ? steady(evidence) : undefined;
@@ -17,5 +17,5 @@ function isGarbage(history: SiteHistory, ms: number[]): boolean {
   const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
   const recent = history.liveTensors.slice(-Math.ceil(ms.length / 4));
   const young = Math.min(lastThird, history.lastCollectionMs ?? lastThird);
-  return least(recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > young;
+  return least(recent) > MAX_FEW_TENSORS && (history.oldestBirthMs ?? 0) > young;
 }

@@ -9,7 +9,7 @@ import { steady } from './steady';
 import type { Judgement } from './verdict';
 
 /** Share of the maximum before a collection that must survive it. */
-const SURVIVED = 0.5;
+const MIN_SURVIVED = 0.5;
 
 export function leak(evidence: Evidence): Judgement | undefined {
   const { trends, options } = evidence;
@@ -31,7 +31,8 @@ function isProved({ history, options, judge }: Evidence): boolean {
   if (round === undefined || round >= history.ms.length - 1) return true;
   const upTo = (values: number[]) => values.slice(0, round + 1);
   const survived = (values: number[]) =>
-    values[round]! > 0 && values[round]! >= SURVIVED * upTo(values).reduce((most, value) => Math.max(most, value), 0);
+    values[round]! > 0 &&
+    values[round]! >= MIN_SURVIVED * upTo(values).reduce((most, value) => Math.max(most, value), 0);
   if (options.mixed !== true && (survived(history.liveBytes) || survived(history.liveTensors))) return true;
   const until = {
     ...rest,

@@ -4,7 +4,7 @@ import { teeth } from './statistics/shape';
 import { least } from './statistics/trend';
 import { type Judgement, NO_GROWTH, type SiteHistory } from './verdict';
 
-/** Nothing lives at the end. */
+/** No tensor is live at the end. */
 export const freed = ({ history, warmup, isGone }: Evidence): Judgement | undefined =>
   isGone ? { ...shapeOf(history, warmup), ...NO_GROWTH } : undefined;
 

@@ -48,7 +48,7 @@ export interface Judgement {
 }
 
 /** The accepted share of false leaks. */
-export const ERROR = 0.01;
+export const MAX_FALSE_SHARE = 0.01;
 
 export const NO_GROWTH = {
   growthBytesPerMinute: 0,

@@ -220,7 +220,7 @@ function toPath(name: string): string {
   try {
     return name.startsWith('file:') ? fileURLToPath(name) : name;
   } catch {
-    return name;
+    return name; // a URL that is not a path, such as one with a host
   }
 }
 

@@ -19,7 +19,7 @@ export type WasmRecord =
   | (Origin & { type: 'round'; sizes: [id: number, bytes: number][]; collected?: true })
   | (Origin & { type: 'exit' });
 
-/** The most that is read. */
+/** A larger file is read only up to this size. */
 const MAX_BYTES = 256 * 2 ** 20;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);

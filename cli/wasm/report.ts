@@ -8,9 +8,9 @@ import { SourceMaps } from '../code/source-maps';
 import { judge } from '../rules';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
-  ERROR,
   inconclusive,
   type Judgement,
+  MAX_FALSE_SHARE,
   notSignificant,
   type SiteHistory,
   type SiteVerdict,
@@ -133,7 +133,7 @@ function judged(sites: Site[], times: number[], memories: WasmMemory[], duration
   const reports = sites.map((site, i): WasmSite => {
     const first = judgements[i]!;
     const { verdict, kind, growthBytesPerMinute } =
-      first.verdict === 'leak' && errors[i]! > ERROR ? notSignificant(first) : first;
+      first.verdict === 'leak' && errors[i]! > MAX_FALSE_SHARE ? notSignificant(first) : first;
     return {
       ...place(site.frame),
       stack: site.stack,

@@ -136,6 +136,6 @@ function textIn(bytes: Buffer, from: number): string {
   try {
     return JSON.parse(`"${cut}"`) as string;
   } catch {
-    return cut;
+    return cut; // an invalid escape: the name is shown as it is written
   }
 }

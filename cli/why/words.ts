@@ -11,7 +11,7 @@ export function pathOf(file: string): string {
   try {
     return file.startsWith('file:') ? fileURLToPath(file) : file;
   } catch {
-    return file;
+    return file; // a URL that is not a path, such as one with a host
   }
 }
 

@@ -144,7 +144,7 @@ export const translations: readonly Translation[] = [
   {
     name: 'condition',
     pattern: /(expected condition to be a boolean tensor, but got a tensor with dtype \w+)/,
-    to: '$1; a.gt(b) and its kin make one',
+    to: '$1; a.gt(b) and similar ops make one',
   },
   {
     name: 'nothing to differentiate',

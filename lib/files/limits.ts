@@ -6,13 +6,16 @@
 import { argumentError } from '../errors/errors';
 
 export interface LoadLimits {
-  /** The most bytes of all entries when they are unpacked (default: 256 MiB and 16 times the file's size). */
+  /** The maximum size in bytes of all entries together after unpacking (default: 256 MiB plus 16 times the file's size). */
   maxBytes?: number | undefined;
-  /** The most tensors (default: 16,384 and one for every 64 bytes of the file). */
+  /** The maximum number of tensors (default: 16,384 plus one for every 64 bytes of the file). */
   maxTensors?: number | undefined;
-  /** The most lists, tuples, dictionaries and other objects (default: 262,144 and one for every byte of the file, at most 4,000,000). Infinity also takes any numbers as keys. */
+  /**
+   * The maximum number of lists, tuples, dictionaries and other objects (default: 262,144 plus one for every byte of the file,
+   * at most 4,000,000). With Infinity, numeric keys are not limited either.
+   */
   maxObjects?: number | undefined;
-  /** The most levels of lists and dictionaries in each other (default: 1,000). */
+  /** The maximum nesting of lists and dictionaries (default: 1,000). */
   maxDepth?: number | undefined;
 }
 
@@ -26,18 +29,19 @@ export const limitsOf = ({ maxBytes, maxTensors, maxObjects, maxDepth }: LoadLim
   maxDepth,
 });
 
-const UNPACKED = 256 * 2 ** 20;
+/** The default limits: a base, plus an amount in proportion to the file's size. */
+const BASE_BYTES = 256 * 2 ** 20;
 const MAX_RATIO = 16;
-const TENSORS = 16_384;
+const BASE_TENSORS = 16_384;
 const BYTES_OF_TENSOR = 64;
-const OBJECTS = 262_144;
+const BASE_OBJECTS = 262_144;
 const MAX_OBJECTS = 4_000_000;
-const DEPTH = 1000;
+const DEFAULT_DEPTH = 1000;
 /** Instructions of a pickle plus the elements that they copy: each may take eight bytes or more. */
-const STEPS = 4_000_000;
+const BASE_STEPS = 4_000_000;
 const MAX_STEPS = 100_000_000;
 /** Keys that lookups may probe in all Maps and Sets of an archive: about a second for a file made to collide. */
-const LOOKUPS = 2 ** 27;
+const MAX_LOOKUPS = 2 ** 27;
 
 function limit(fn: string, name: keyof LoadLimits, given: LoadLimits, usual: number): number {
   const value = given[name];
@@ -64,12 +68,12 @@ export class Budget {
   /** `size`: bytes in the file. */
   constructor(fn: string, given: LoadLimits, size: number, fail: (what: string) => Error) {
     this.#fail = fail;
-    this.#bytes = limit(fn, 'maxBytes', given, UNPACKED + MAX_RATIO * size);
-    this.#tensors = limit(fn, 'maxTensors', given, TENSORS + Math.floor(size / BYTES_OF_TENSOR));
-    this.#objects = limit(fn, 'maxObjects', given, Math.min(MAX_OBJECTS, OBJECTS + size));
-    this.maxDepth = limit(fn, 'maxDepth', given, DEPTH);
-    this.#steps = Math.min(MAX_STEPS, Math.max(STEPS + size, this.#objects));
-    this.#lookups = this.#objects === Number.POSITIVE_INFINITY ? this.#objects : LOOKUPS;
+    this.#bytes = limit(fn, 'maxBytes', given, BASE_BYTES + MAX_RATIO * size);
+    this.#tensors = limit(fn, 'maxTensors', given, BASE_TENSORS + Math.floor(size / BYTES_OF_TENSOR));
+    this.#objects = limit(fn, 'maxObjects', given, Math.min(MAX_OBJECTS, BASE_OBJECTS + size));
+    this.maxDepth = limit(fn, 'maxDepth', given, DEFAULT_DEPTH);
+    this.#steps = Math.min(MAX_STEPS, Math.max(BASE_STEPS + size, this.#objects));
+    this.#lookups = this.#objects === Number.POSITIVE_INFINITY ? this.#objects : MAX_LOOKUPS;
   }
 
   /** Charges bytes that are unpacked or read again. */

@@ -194,9 +194,9 @@ async function readNpyStream(
   });
 }
 
-/** Replaces the file once it is completely written. */
+/** Writes an array. Replaces the file once it is completely written. */
 function saveNpy(tensor: Tensor, path: FilePath): void;
-/** The same with NumPy's argument order. */
+/** Writes an array, with NumPy's argument order. Replaces the file once it is completely written. */
 function saveNpy(path: FilePath, tensor: Tensor): void;
 function saveNpy(first: unknown, second: unknown): void {
   const { value, path } = valueAndPath('npy.save', first, second);
@@ -206,14 +206,14 @@ function saveNpy(first: unknown, second: unknown): void {
 
 /** One array in a file: NumPy's `np.save` and `np.load`. */
 export const npy = {
-  /** @throws ERR_TORCH_FILE if it is not an npy file of numbers, or its header does not match its data */
+  /** Reads an array. @throws ERR_TORCH_FILE if it is not an npy file of numbers, or its header does not match its data */
   load<const V extends string = Device>(source: FilePath | Uint8Array, options: LoadNpyOptions<V> = {}): Tensor {
     const { device, mmap } = ownOptions('npy.load', options, ['device', 'mmap']);
     return withSource(wantedNpy, source, mmap, (bytes) => read(bytes, device));
   },
   save: saveNpy,
   serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
-  /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM if the stream fails or ends early */
+  /** Reads an array from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM if the stream fails or ends early */
   loadFromStream: async <const V extends string = Device>(
     source: ByteSource,
     options: Omit<LoadNpyOptions<V>, 'mmap'> & StreamOptions = {},
@@ -292,7 +292,7 @@ function readAll(
 
 /** Writes uncompressed arrays. Replaces the file once it is completely written. */
 function saveNpz(tensors: Record<string, Tensor>, path: FilePath): void;
-/** The same with NumPy's argument order. */
+/** Writes uncompressed arrays, with NumPy's argument order. Replaces the file once it is completely written. */
 function saveNpz(path: FilePath, tensors: Record<string, Tensor>): void;
 function saveNpz(first: unknown, second: unknown): void {
   const { value: tensors, path } = valueAndPath('npz.save', first, second);
@@ -304,7 +304,7 @@ function saveNpz(first: unknown, second: unknown): void {
 
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
-  /** @throws ERR_TORCH_FILE if it is not an npz file, is damaged or inconsistent, or exceeds a limit */
+  /** Reads all arrays, by name. @throws ERR_TORCH_FILE if it is not an npz file, is damaged or exceeds a limit */
   load<const V extends string = Device>(
     source: FilePath | Uint8Array,
     options: LoadNpzOptions<V> = {},
@@ -312,7 +312,7 @@ export const npz = {
     const { device, mmap, ...limits } = ownOptions('npz.load', options, ['device', 'mmap', ...npzLimits]);
     return withSource(wantedNpz, source, mmap, (bytes) => readAll('npz.load', bytes, device, limits));
   },
-  /** The same from a stream, a Blob or bytes. It is read to its end first: the directory of a zip is there. */
+  /** Reads all arrays from a stream, a Blob or bytes, to its end first: the directory of a zip is there. */
   loadFromStream: async <const V extends string = Device>(
     source: ByteSource,
     options: Omit<LoadNpzOptions<V>, 'mmap'> & StreamOptions = {},
@@ -324,7 +324,7 @@ export const npz = {
     return readAll('npz.loadFromStream', whole, device, limitsOf(how));
   },
   save: saveNpz,
-  /** The same bytes as a ReadableStream, produced on demand. It keeps the tensors' memory alive. */
+  /** The bytes of a file as a ReadableStream, produced on demand. It keeps the tensors' memory alive. */
   saveToStream(tensors: Record<string, Tensor>): ByteStream {
     checkTensors('npz.saveToStream', tensors);
     const entries = Object.entries(tensors).map(([name, tensor]) => [name, bare(tensor)] as const);

@@ -338,7 +338,7 @@ function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
 
 /** Writes a file for PyTorch's torch.load. Shared storages stay shared. Replaces the file once it is completely written. */
 export function save(value: unknown, path: FilePath): void;
-/** The same with the path first, for a value that is not itself a path. */
+/** Writes a file for PyTorch's torch.load, with the path first, if the value is not itself a path. */
 export function save(path: FilePath, value: object): void;
 export function save(first: unknown, second: unknown): void {
   const { value, path } = valueAndPath('save', first, second);

@@ -23,7 +23,7 @@ export interface AotiLoadOptions {
   numRunners?: number | undefined;
   /** The index of the device (default: the current one). */
   deviceIndex?: number | undefined;
-  /** The most bytes of all entries when they are unpacked (default: 256 MiB and 16 times the file's size). */
+  /** The maximum size in bytes of all entries together after unpacking (default: 256 MiB plus 16 times the file's size). */
   maxBytes?: number | undefined;
 }
 

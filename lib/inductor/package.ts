@@ -70,7 +70,7 @@ export class AotiPackage extends NativeObject {
     return AotiPackage.#of(this, 'forward').#call(args) as R;
   }
 
-  /** The same on a pool thread: `await model.async.forward(x)`. */
+  /** `forward` on a pool thread: `await model.async.forward(x)`. */
   get async(): AsyncAotiPackage {
     const self = AotiPackage.#of(this, 'async');
     const forward = (...args: unknown[]): Promise<never> => {

@@ -39,7 +39,7 @@ export function parseTree(text: string): Tree | null {
     const [protocol, root] = JSON.parse(text);
     return protocol === 1 ? nodeOf(root, 0) : null;
   } catch {
-    return null;
+    return null; // not JSON, or another structure
   }
 }
 

@@ -24,7 +24,7 @@ declare module '../../types/generated/classes' {
     forward<R = Tensor>(...args: ModelInput[]): R;
     /** Calls one of its methods. */
     call<R = Tensor>(method: string, ...args: ModelInput[]): R;
-    /** The same on a pool thread: `await model.async.forward(x)`. */
+    /** `forward` and `call` on a pool thread: `await model.async.forward(x)`. */
     readonly async: AsyncScriptModule;
     /** The names of its methods. */
     readonly methods: string[];

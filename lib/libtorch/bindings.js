@@ -165,7 +165,7 @@ function namesProblem(elf, libtorch) {
 function whyNot(candidate, libtorch) {
   const { addon, generated, info, refused } = candidate;
   if (refused !== null) return refused;
-  if (!fs.existsSync(addon)) return 'not there';
+  if (!fs.existsSync(addon)) return 'does not exist';
   if (info !== null) {
     const problem = infoProblem(info, libtorch);
     if (problem !== null) return problem;

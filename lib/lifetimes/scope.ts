@@ -257,14 +257,14 @@ export function ownScope<T>(fn: () => T, own = true): T {
 }
 
 /** Runs code in a scope that is current only there. */
-export type Aside = <R>(make: () => R) => R;
+export type InLibraryScope = <R>(make: () => R) => R;
 
 /**
- * Runs user code that needs tensors of the library: `fn` itself runs in the current scope, and what `aside` makes is released
- * when `fn` returns. What is in the result of `fn` stays; all of it stays for a promise, and for a result that cannot be
- * searched, since those may need it later.
+ * Runs user code that needs tensors of the library: `fn` itself runs in the current scope, and tensors that `inLibraryScope`
+ * makes are released when `fn` returns, except those in its result. If the result is a promise, or cannot be searched, none is
+ * released, because it may need them later.
  */
-export function withAside<T>(fn: (aside: Aside) => T): T {
+export function withLibraryScope<T>(fn: (inLibraryScope: InLibraryScope) => T): T {
   const inner = new Scope(key, true);
   const made: unknown[] = [];
   try {

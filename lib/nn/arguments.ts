@@ -122,7 +122,7 @@ export const numOrNums = (value?: number): Kind<number | number[]> =>
     pythonNumbers,
   );
 
-/** The same kind, which also takes null. Null is its default, if it has none. */
+/** A kind that takes the values of `inner`, and null. Null is its default, if `inner` has none. */
 export function orNull<T>(inner: Kind<T>): Kind<T | null> {
   return {
     ...inner,
@@ -143,7 +143,7 @@ export const tensor: Kind<Tensor | null> = orNull(
     () => '',
   ),
 );
-/** The same, which the module owns as a buffer. */
+/** A tensor that the module owns as a buffer, or null by default. */
 export const buffer: Kind<Tensor | null> = { ...tensor, buffer: true };
 
 export const fn = <T extends (...args: any[]) => any>(): Kind<T> =>

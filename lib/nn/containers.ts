@@ -186,7 +186,7 @@ abstract class Dict<T> extends Container<T> {
     return this._elements.entries();
   }
 
-  /** As in Python and in objects, the keys. */
+  /** Iterates over the keys, as in Python. */
   override [Symbol.iterator](): IterableIterator<string> {
     return this._elements.keys();
   }

@@ -41,7 +41,7 @@ const inspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
  * The base class of layers and models. Parameters, buffers and submodules are found as properties, in the order of their
- * definition. `forward` is the call: it runs hooks too. See docs/training.md.
+ * definition. `forward` calls the module, hooks included. See docs/training.md.
  */
 export class Module {
   /** Whether the module is in training mode. */
@@ -110,7 +110,7 @@ export class Module {
     return found(this, (module) => module._ownParameters(), { prefix: '', recurse }).map(([, value]) => value);
   }
 
-  /** The same with their names, such as 'encoder.weight'. */
+  /** The parameters of the module and those in it with their names, such as 'encoder.weight', each once. */
   namedParameters(options: WalkOptions | string = {}): [name: string, parameter: Parameter][] {
     return found(this, (module) => module._ownParameters(), walkOptions('namedParameters', options));
   }
@@ -121,6 +121,7 @@ export class Module {
     return found(this, (module) => module._ownBuffers(), { prefix: '', recurse }).map(([, value]) => value);
   }
 
+  /** The buffers of the module and those in it with their names, such as 'norm.running_mean', each once. */
   namedBuffers(options: WalkOptions | string = {}): [name: string, buffer: Tensor][] {
     return found(this, (module) => module._ownBuffers(), walkOptions('namedBuffers', options));
   }
@@ -130,6 +131,7 @@ export class Module {
     return this._tree().map(([, module]) => module);
   }
 
+  /** This module, with the name '', and all modules in it with theirs, such as 'encoder.layers.0', each once. */
   namedModules(options: WalkOptions | string = {}): [name: string, module: Module][] {
     return this._tree(walkOptions('namedModules', options).prefix);
   }
@@ -139,6 +141,7 @@ export class Module {
     return this.namedChildren().map(([, child]) => child);
   }
 
+  /** The modules directly in this one with their names, each once. */
   namedChildren(): [name: string, child: Module][] {
     const seen = new Set<Module>();
     return this._children()
@@ -146,7 +149,7 @@ export class Module {
       .map(([name, child]) => [this._keyOf(name), child]);
   }
 
-  /** The module of a name of `namedModules`. */
+  /** The module with this name in `namedModules`. */
   getSubmodule(target: string): Module {
     return named(this, 'getSubmodule', target, 'a module', this._tree());
   }
@@ -196,7 +199,7 @@ export class Module {
 
   /**
    * Moves parameters and buffers to a device, or converts those of floating-point dtypes. The tensors stay the same objects,
-   * so optimizers need not know.
+   * so optimizers keep working.
    */
   to(options: ToOptions | Tensor): this;
   to(target: DTypeLike | string, dtype?: DTypeLike): this;
@@ -370,10 +373,7 @@ export class Module {
   /** Changes a state dict of an older version, for `loadStateDict`. @internal */
   _beforeLoad(_dict: StateDict, _prefix: string): void {}
 
-  /**
-   * A copy with parameters and buffers of its own, as Python's `copy.deepcopy`. Other properties are the same values; private
-   * fields (`#name`) of one's own classes are not copied.
-   */
+  /** A copy with its own parameters and buffers. Other properties are the same values; private fields (`#name`) are lost. */
   deepCopy(): this {
     return deepCopyOf(this, Module) as this;
   }

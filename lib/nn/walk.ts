@@ -41,7 +41,7 @@ export function found<T extends Tensor>(
   return found;
 }
 
-/** The one of a name. */
+/** Finds the entry with the name `target`. */
 export function named<T>(from: Module, fn: string, target: string, what: string, list: [string, T][]): T {
   const found = list.find(([name]) => name === target);
   if (found === undefined) throw argumentError(fn, 'target', `the name of ${what} of ${from.constructor.name}`, target);

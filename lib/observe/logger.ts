@@ -40,7 +40,7 @@ export interface TensorReport {
   tensors: number;
   storages: number;
   bytes: number;
-  /** The same by dtype and device; a storage counts where its oldest tensor does. Most bytes first. */
+  /** Tensors and bytes by dtype and device, most bytes first. A storage counts in the group of its oldest tensor. */
   groups: { dtype: DType; device: Device; tensors: number; bytes: number }[];
   /** How many tensors are at least `fromMs` and less than `toMs` old (the last: Infinity). */
   ages: { fromMs: number; toMs: number; tensors: number }[];

@@ -219,6 +219,6 @@ function parseOptions(text: string): AuditOptions | undefined {
     const options = JSON.parse(text) as AuditOptions;
     return typeof options.file === 'string' ? options : undefined;
   } catch {
-    return undefined;
+    return undefined; // not JSON: leak-audit did not set it, so nothing is recorded
   }
 }

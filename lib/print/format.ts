@@ -106,7 +106,7 @@ function isNested(tensor: Tensor): boolean {
   try {
     return tensor.shape === undefined;
   } catch {
-    return true;
+    return true; // libtorch refuses to give the sizes of a nested tensor
   }
 }
 

@@ -74,7 +74,7 @@ function pathOf(file: string): string {
   try {
     return file.startsWith('file:') ? fileURLToPath(file) : file;
   } catch {
-    return file;
+    return file; // a URL that is not a path, such as one with a host
   }
 }
 

@@ -23,7 +23,7 @@ napi_status ReleaseQueue::refer(napi_value value, napi_ref* reference) noexcept 
   if (status != napi_ok) return status;
   try {
     references_.insert(made);
-  } catch (const std::bad_alloc&) {  // nobody would delete it
+  } catch (const std::bad_alloc&) {  // otherwise nothing would delete it
     napi_delete_reference(env_, made);
     return napi_generic_failure;
   }

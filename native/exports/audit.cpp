@@ -132,7 +132,7 @@ void audit_collection(const Napi::CallbackInfo& info) {
   note_collection(env_number, info[0].As<Napi::Number>().DoubleValue());
 }
 
-// auditLive(): number of living recorded handles.
+// auditLive(): number of live recorded handles.
 Napi::Value audit_live(const Napi::CallbackInfo& info) {
   // Exact, since an estimate in `sample` mode misses what is not drawn.
   const bool sampled = sources().totals != nullptr && sampling();

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function.h>
 
 #include "native/exports/exports.h"
+#include "native/schema/dtypes.h"
 
 namespace ltn {
 namespace {
@@ -19,8 +20,10 @@ void set_grad(const at::Tensor& self, const c10::optional<at::Tensor>& value) {
   }
   TORCH_CHECK(value->sizes() == self.sizes(), "assigned grad has data of a different size: expected ", self.sizes(),
               ", got ", value->sizes());
-  TORCH_CHECK(value->scalar_type() == self.scalar_type(), "assigned grad has data of a different dtype");
-  TORCH_CHECK(value->device() == self.device(), "assigned grad has data on a different device");
+  TORCH_CHECK(value->scalar_type() == self.scalar_type(), "assigned grad has data of a different dtype: expected ",
+              dtype_name(self.scalar_type()), ", got ", dtype_name(value->scalar_type()));
+  TORCH_CHECK(value->device() == self.device(), "assigned grad has data on a different device: expected ",
+              self.device(), ", got ", value->device());
   TORCH_CHECK(value->unsafeGetTensorImpl() != self.unsafeGetTensorImpl(), "a tensor cannot be its own grad");
   self.mutable_grad() = *value;
 }
@@ -32,8 +35,8 @@ bool grad_enabled() { return c10::GradMode::is_enabled(); }
 void set_grad_enabled(bool value) { c10::GradMode::set_enabled(value); }
 bool inference_enabled() { return c10::InferenceMode::is_enabled(); }
 
-// c10's guard objects, held by number: JS decides when a mode ends. libtorch's modes are per thread, hence thread-local
-// and in order.
+// c10's guard objects, held by number: JS decides when a mode ends. libtorch's modes are per thread, so they are
+// thread-local and in order.
 thread_local std::vector<std::unique_ptr<c10::InferenceMode>> thread_inference_modes;
 
 int64_t inference_enter() {

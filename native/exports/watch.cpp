@@ -121,7 +121,7 @@ napi_value report_to_capture(Call& call) {
   return nullptr;
 }
 
-// auditSites() -> per living tensor its handle, the audit's site (0 if unknown) and its scope (0: none)
+// auditSites() -> per live tensor its handle, the audit's site (0 if unknown) and its scope (0: none)
 napi_value sites_of(Call& call) {
   handles::SlotTable& slots = call.state.slots();
   std::vector<double> rows;

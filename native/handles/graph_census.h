@@ -1,4 +1,4 @@
-// Statistics of autograd graphs: for each site, how large the graphs of its living tensors are, and which memory
+// Statistics of autograd graphs: for each site, how large the graphs of its live tensors are, and which memory
 // created there is still held although no JavaScript tensor refers to it.
 #pragma once
 

@@ -79,7 +79,7 @@ function needs(libtorch, what) {
 async function runCodegen(libtorch, scratch) {
   const missing = ['cmake', 'make'].filter((program) => firstLine(program, ['--version']) === null);
   if (missing.length > 0)
-    throw needs(libtorch, `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} not there`);
+    throw needs(libtorch, `${missing.join(' and ')} ${missing.length > 1 ? 'were' : 'was'} not found`);
   if (libtorch.abi === 'old') throw needs(libtorch, 'it cannot be linked with a libtorch of the old C++ ABI');
   say(`No generated sources for libtorch ${libtorch.version} in the package: codegen writes them.`);
   const build = path.join(scratch, 'codegen');
@@ -95,7 +95,7 @@ async function runCodegen(libtorch, scratch) {
       const definitions = settings.map((setting) => `-D${setting}`);
       await runQuiet('cmake', [...definitions, '-G', 'Unix Makefiles', '-B', build, '-S', path.join(root, 'codegen')]);
     } catch (error) {
-      if (/yaml-cpp/.test(error.message)) throw needs(libtorch, 'yaml-cpp is not there');
+      if (/yaml-cpp/.test(error.message)) throw needs(libtorch, 'yaml-cpp was not found');
       throw error;
     }
     await runQuiet('cmake', ['--build', build, '-j', String(jobs()), '--target', 'declarations', 'bindings']);

@@ -11,7 +11,7 @@ function holder() {
   try {
     return Number(readFileSync(lockFile, 'utf8'));
   } catch {
-    return undefined;
+    return undefined; // released in the meantime
   }
 }
 

@@ -157,7 +157,7 @@ describe('properties known in advance', () => {
     });
   });
 
-  it('also of a list without tensors', async () => {
+  it('are known of the results of a list without tensors', async () => {
     await torch.scope(async () => {
       const none = torch.zeros([0, 3]);
       const calls: ((t: any) => any)[] = [

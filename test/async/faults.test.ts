@@ -307,7 +307,7 @@ describe('aborting an op that writes', () => {
     });
   });
 
-  it('the same for a failing function and an unreachable view', async () => {
+  it('the writes of a function that fails, and to a view that is unreachable, are accounted for', async () => {
     await balancedAsync(async () => {
       const x = torch.ones([2]);
       const before = counts().bytes;

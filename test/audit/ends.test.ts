@@ -5,7 +5,7 @@ import { analyse } from '../../cli/analysis/analyse';
 import type { Report } from '../../cli/analysis/report';
 import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
-import { finalPhase } from '../../cli/rules/final-fall';
+import { finalPhase } from '../../cli/rules/final-phase';
 import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder } from './capture_builder';
 import { auditProgram, fixture, testFolder } from './command';
@@ -74,7 +74,7 @@ test('a service that idles at the end and holds the leaked tensors: a leak', () 
     expect({ given, verdict, line: sites[0]!.line }).toEqual({ given, verdict: 'leak', line: 8 });
   }
 });
-test('one that idles longer may have a full cache: insufficient; one that idles for most of its life has a cache', () => {
+test('a service that idles longer may have a full cache: insufficient; one that idles for most of its life has a cache', () => {
   expect(reportOf({ lingers: 80, keeps: 80, others: 'none' })).toMatchObject({
     verdict: 'insufficient',
     summary: { insufficient: 'grew-to-the-end' },
@@ -137,7 +137,7 @@ test('memory without tensors that is freed at the end: not clean, with the line 
 
 const folder = testFolder();
 
-test('so is a real program whose tokens are disposed at its end', async () => {
+test('a real program whose tokens are disposed at its end: insufficient, with the line', async () => {
   const json = path.join(folder, 'tokens.json');
   const program = [process.execPath, fixture('released_tokens.cjs'), '300'];
   const outcome = await auditProgram('run', '--quiet', '--interval', '25ms', '--json', json, '--', ...program);

@@ -5,7 +5,7 @@
 
 import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
-import { ERROR } from '../../cli/rules/verdict';
+import { MAX_FALSE_SHARE } from '../../cli/rules/verdict';
 import { limitMs } from '../support/sanitized';
 import { INNOCENTS, LEAKS, RANDOM_WALK, simulate } from './simulation';
 
@@ -76,12 +76,13 @@ test(
       const alarms = (extra: number[]) =>
         falseDiscovery([...extra, ...innocent.map(({ p }) => p)])
           .slice(extra.length)
-          .filter((q, i) => innocent[i]!.verdict === 'leak' && q <= ERROR).length;
+          .filter((q, i) => innocent[i]!.verdict === 'leak' && q <= MAX_FALSE_SHARE).length;
       if (innocent.some(({ verdict }) => verdict === 'leak')) plain++;
       if (alarms([]) > 0) controlled++;
       const leak = judge(simulate(LEAKS['steady, 1–6 a round']!, program + 1, 96));
       leaks++;
-      if (leak.verdict === 'leak' && falseDiscovery([leak.p, ...innocent.map(({ p }) => p)])[0]! <= ERROR) kept++;
+      if (leak.verdict === 'leak' && falseDiscovery([leak.p, ...innocent.map(({ p }) => p)])[0]! <= MAX_FALSE_SHARE)
+        kept++;
     }
     lines.push(
       `\n${programs} programs of ${sites} innocent sites, 96 rounds: a leak is named in ${percent(plain / programs)} of them ` +

@@ -38,7 +38,7 @@ test('pipes, devices, folders and endless files are skipped', async () => {
   for (const name of NAMES) expect(stdout).toContain(`${name}:1:1`);
 });
 
-test('the same for lines that the library itself reports', () => {
+test('the library does not read such files for the lines that it reports itself', () => {
   for (const name of NAMES) {
     const frame = { file: file(name), line: 1, column: 1, function: 'f' };
     expect(original(frame)).toEqual(frame);

@@ -61,7 +61,7 @@ describe('an addon that does not load', () => {
   it('is missing', async () => {
     const { code, json, check } = await report([], { LIBTORCH_NODE_ADDON: '/nowhere/x.node' });
     expect({ code, verdict: json.verdict }).toEqual({ code: 1, verdict: 'problems' });
-    expect(check('addon')).toMatchObject({ status: 'problem', details: ['  /nowhere/x.node: not there'] });
+    expect(check('addon')).toMatchObject({ status: 'problem', details: ['  /nowhere/x.node: does not exist'] });
     expect(check('addon')!.fix).toContain('npm run build');
     expect(check('op')).toBeUndefined();
   });

@@ -189,7 +189,7 @@ describe('lazily read values are refused, and everything is released', () => {
     });
   });
 
-  test('also if the function itself is a generator', () => {
+  test('a function that is itself a generator is refused', () => {
     balanced(() => {
       expect(
         codeOf(() =>

@@ -51,7 +51,7 @@ test("a backward that fails halfway leaks nothing: the next one gets the engine'
   expect({ refused, released }).toEqual({ refused: 'ERR_TORCH_RUNTIME', released: 0 });
 });
 
-test('the same on a thread of torch.run', async () => {
+test('a backward that fails halfway on a thread of torch.run leaks nothing', async () => {
   const { refused, released } = await ask(`
     const start = torch.memory().allocatedBytes;
     (async () => {

@@ -51,7 +51,7 @@ test('twenty workers, some terminated during work, leak nothing', async () => {
 });
 
 test.each([
-  ['with living tensors', 'global.held = [torch.ones([1000]), torch.ones([5]).toSparse()];'],
+  ['with live tensors', 'global.held = [torch.ones([1000]), torch.ones([5]).toSparse()];'],
   ['inside a scope', 'torch.openScope(); global.t = torch.ones([10]); process.exit(0);'],
   ['inside a scope function', 'torch.scope(() => { torch.ones([10]); process.exit(0); });'],
   ['in inference mode', 'torch.inferenceMode(() => { global.t = torch.ones([10]); process.exit(0); });'],

@@ -82,7 +82,7 @@ test('the samples add up to torch.memory(), by line and label', () => {
   expect(at(samples, 'classify pprof.mjs:21')).toEqual([
     expect.objectContaining({ objects: 4, bytes: 40_000, labels: { ...common, route: '/classify' } }),
   ]);
-  // A storage counts once, at its oldest living tensor.
+  // A storage counts once, at its oldest live tensor.
   expect(at(samples, 'views pprof.mjs:26')).toEqual([
     expect.objectContaining({ objects: 1, bytes: 2000, labels: common }),
   ]);

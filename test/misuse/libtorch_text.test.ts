@@ -44,7 +44,7 @@ const provoked: Record<string, [call: () => unknown, told: string | RegExp]> = {
     /float32.*float64; t\.to\(dtype\) converts one$/,
   ],
   mean: [() => untyped.tensor([1n]).mean(), /Got: int64; t\.to\('float32'\) converts$/],
-  condition: [() => x().where(x(), 0), /got a tensor with dtype float32; a\.gt\(b\) and its kin make one$/],
+  condition: [() => x().where(x(), 0), /got a tensor with dtype float32; a\.gt\(b\) and similar ops make one$/],
   'nothing to differentiate': [() => x().sum().backward(), /^backward: tensor 0 does not require grad: nothing that/],
   'not a scalar': [
     () => w().mul(2).backward(),

@@ -72,7 +72,7 @@ test('dispose(), disposeAll(), the end of a scope: the error says where the tens
   expect(kept.disposed).toContain(at(18));
 });
 
-test('also async scopes', async () => {
+test('the error names the line of an async scope that released the tensor', async () => {
   const [error] = await errors(
     [
       'torch.scope(async () => {',

@@ -1,4 +1,4 @@
-// What autograd graphs hold, by site: nodes that living tensors lead to, and storages whose last tensor is gone.
+// What autograd graphs hold, by site: nodes that live tensors lead to, and storages whose last tensor is gone.
 #include "native/handles/graph_census.h"
 
 #include <ATen/ATen.h>

@@ -48,7 +48,7 @@ test('each is an error that names the op and the argument, and nothing is left',
   }
 });
 
-test('the same in torch.async, in torch.run, and by name', async () => {
+test('each is an error in torch.async, in torch.run and by name too', async () => {
   const x = torch.rand([10, 4]);
   const message = 'bins: expected 4 numbers (one for each column of self), got 1';
   await expect(torch.async.histogramdd(x, [1])).rejects.toThrow(message);

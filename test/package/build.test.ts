@@ -111,7 +111,7 @@ it('a libtorch without generated sources, and without CMake for codegen', async 
   const { code, stdout, stderr } = await build(env);
   expect({ code, stdout, files: below(cache) }).toEqual({ code: 1, stdout: '', files: [] });
   expect(stderr).toMatch(
-    /sources for libtorch [\d., ]+\. For 2\.9\.1 codegen writes them .*, and cmake and make are not there\.\nCodegen needs CMake, make and yaml-cpp: .*apt-get install/,
+    /sources for libtorch [\d., ]+\. For 2\.9\.1 codegen writes them .*, and cmake and make were not found\.\nCodegen needs CMake, make and yaml-cpp: .*apt-get install/,
   );
 });
 

@@ -82,7 +82,7 @@ it('missing functions of PyTorch are in the table, or left out with a reason, no
   }
 });
 
-it('the same for classes, modules and values', () => {
+it('missing classes, modules and values of PyTorch are in the table, or left out with a reason', () => {
   // The names of the release for which the table was written; later ones expose more internals.
   if (!told.version.startsWith('1.13.')) return;
   for (const space of Object.keys(told.others)) {

@@ -1,5 +1,5 @@
 /**
- * Valid-looking arguments for any signature, by type and name. Used in Jest and in child processes, hence plain Node.
+ * Valid-looking arguments for any signature, by type and name. Plain Node, because Jest and child processes use it.
  * Each variant is another guess, so that most ops run for real in one of them.
  */
 'use strict';

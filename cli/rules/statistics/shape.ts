@@ -48,9 +48,9 @@ export function teeth(values: readonly number[], height: number): Tooth[] {
 }
 
 /** Growth is saturating if its second half is below this share of its first. */
-const SATURATED = 0.45;
+const MAX_SECOND_HALF = 0.45;
 /** The same for the last quarter and the average quarter; lower, because fewer rounds are noisier. */
-const STALLED = 0.25;
+const MAX_LAST_QUARTER = 0.25;
 
 /** Whether the growth per work in the last part is far below that in the first. */
 export function isSaturated(work: readonly number[], floor: readonly number[]): boolean {
@@ -68,25 +68,25 @@ export function isSaturated(work: readonly number[], floor: readonly number[]): 
   const first = at(0.5) - floor[0]!;
   const second = floor.at(-1)! - at(0.5);
   const last = floor.at(-1)! - at(0.75);
-  return second < SATURATED * first || last < (STALLED * (floor.at(-1)! - floor[0]!)) / 4;
+  return second < MAX_SECOND_HALF * first || last < (MAX_LAST_QUARTER * (floor.at(-1)! - floor[0]!)) / 4;
 }
 
 /** A rise at the end is a usual wave if an earlier wave was at least this share as long, */
-const AS_LONG = 2 / 3;
+const MIN_WAVE_LENGTH = 2 / 3;
 /** and at least this share as high. */
-const AS_HIGH = 0.8;
+const MIN_WAVE_HEIGHT = 0.8;
 /** If more than this share of the rise came before the last fall, it is not only a wave. */
-const BEFORE = 0.25;
+const MAX_RISE_BEFORE = 0.25;
 
 /**
  * Whether the floor rose by `rise` only because the series ends inside a wave: earlier waves as high and about as long fell
  * again, and the floor before the last of these falls was flat. `from`: the end of the warm-up.
  */
 export function isUsualWave(values: readonly number[], floor: readonly number[], from: number, rise: number): boolean {
-  const waves = teeth(values, AS_HIGH * rise);
+  const waves = teeth(values, MIN_WAVE_HEIGHT * rise);
   const last = waves.at(-1);
   if (last === undefined) return false;
   const length = values.length - 1 - last.end;
-  const usual = waves.some((wave) => wave.top - wave.begin >= AS_LONG * length);
-  return usual && floor[Math.max(from, last.end)]! - floor[from]! <= BEFORE * rise;
+  const usual = waves.some((wave) => wave.top - wave.begin >= MIN_WAVE_LENGTH * length);
+  return usual && floor[Math.max(from, last.end)]! - floor[from]! <= MAX_RISE_BEFORE * rise;
 }

@@ -1,5 +1,5 @@
 /** Whether the floor of a series rises after the warm-up, and whether the rise flattens. */
-import { ERROR } from '../verdict';
+import { MAX_FALSE_SHARE } from '../verdict';
 import { floorOf, isSaturated, isUsualWave, steps } from './shape';
 import { type Slope, theilSen } from './theil-sen';
 
@@ -34,7 +34,7 @@ export function trend(ms: number[], work: number[], values: number[], picked: nu
   // if the site has much garbage, the minima of blocks of rounds.
   const raw = picked.map((i) => values[i]!);
   const p = Math.min(1, 2 * Math.min(theilSen(work, raw).p, theilSen(...lowsOf(work, raw)).p));
-  return { ...slope, kind: p <= ERROR ? 'rising' : 'flat', p };
+  return { ...slope, kind: p <= MAX_FALSE_SHARE ? 'rising' : 'flat', p };
 }
 
 /** The minima of successive blocks, and the x at which the blocks begin. */

@@ -257,7 +257,7 @@ export function serialize(tensors: Record<string, Tensor>, options: SaveOptions 
 
 /** Writes a file, one tensor at a time. It replaces an existing file once it is completely written. */
 export function save(tensors: Record<string, Tensor>, path: FilePath, options?: SaveOptions): void;
-/** The same with the path first. */
+/** Writes a file, with the path first. It replaces an existing file once it is completely written. */
 export function save(path: FilePath, tensors: Record<string, Tensor>, options?: SaveOptions): void;
 export function save(first: unknown, second: unknown, options: SaveOptions = {}): void {
   const { metadata } = ownOptions('safetensors.save', options, ['metadata']);
@@ -271,7 +271,7 @@ export function save(first: unknown, second: unknown, options: SaveOptions = {})
 }
 
 /**
- * The same bytes as a ReadableStream, produced on demand, 1 MiB at a time. It keeps the tensors' memory alive, so they may
+ * The bytes of a file as a ReadableStream, produced on demand, 1 MiB at a time. It keeps the tensors' memory alive, so they may
  * be disposed meanwhile.
  */
 export function saveToStream(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): ByteStream {

@@ -56,7 +56,7 @@ export function fuseConvBnWeights(
   });
 }
 
-/** The same for a Linear. */
+/** The weight and bias of a Linear that does what it and a following batch normalization do. */
 export function fuseLinearBnWeights(
   linearW: Tensor,
   linearB: Tensor | null,
@@ -107,7 +107,7 @@ export function fuseConvBnEval<M extends Module>(conv: M, bn: Module, transpose 
   );
 }
 
-/** The same for a Linear. */
+/** A copy of a Linear that does what it and a following batch normalization do, both in evaluation mode. */
 export function fuseLinearBnEval<M extends Module>(linear: M, bn: Module): M {
   demandEval('fuseLinearBnEval', linear, bn);
   const { runningMean, runningVar, eps, weight, bias } = bn as Normalizing;

@@ -111,7 +111,7 @@ const Orthogonal = class _Orthogonal extends Module {
   /** @internal */
   _factored(q: Tensor, isWide: boolean): Tensor {
     if (this.orthogonalMap !== 'householder') {
-      const expected = "expected 'householder' or useTrivialization for a value of one's own";
+      const expected = "expected 'householder' or useTrivialization for a value of your own";
       throw codedError(
         Error,
         'ERR_TORCH_NOT_IMPLEMENTED',

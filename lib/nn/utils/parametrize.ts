@@ -3,7 +3,7 @@ import { ownOptions } from '../../addon/options';
 import { inGradMode } from '../../autograd/mode';
 import { argumentError } from '../../errors/errors';
 import { restoring } from '../../errors/turn';
-import { type Aside, ownScope, withAside } from '../../lifetimes/scope';
+import { type InLibraryScope, ownScope, withLibraryScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { ModuleDict, ModuleList } from '../containers';
 import { prepareClasses } from '../hooks';
@@ -175,11 +175,12 @@ const listOf = (module: Module, name: string) =>
   listsOf(module)?.get(module._keyOf(name)) as ParametrizationList | undefined;
 
 /** The innermost call of `forward` of a module with parametrizations. */
-let calling: { readonly module: Module; readonly aside: Aside } | null = null;
+let calling: { readonly module: Module; readonly inLibraryScope: InLibraryScope } | null = null;
 
 function computed(module: Module, name: string): Tensor {
   const list = listOf(module, name)!;
-  if (cacheDepth === 0) return calling?.module === module ? calling.aside(() => list.forward()) : list.forward();
+  if (cacheDepth === 0)
+    return calling?.module === module ? calling.inLibraryScope(() => list.forward()) : list.forward();
   let tensor = cache.get(list);
   if (tensor === undefined) {
     tensor = owned(list.forward()) as Tensor;
@@ -197,13 +198,13 @@ function parametrizedClass(like: { prototype: Module; name: string }): { prototy
   const cls = class extends (like as unknown as new () => Module) {
     /** Tensors computed from its parametrizations are released when it returns; all others are those of the program. */
     override forward(...inputs: unknown[]): unknown {
-      return withAside((aside) => {
+      return withLibraryScope((inLibraryScope) => {
         const outer = calling;
         const undo = () => {
           calling = outer;
         };
         return restoring(undo, () => {
-          calling = { module: this, aside };
+          calling = { module: this, inLibraryScope };
           return super.forward(...inputs);
         });
       });

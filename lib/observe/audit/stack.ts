@@ -39,7 +39,7 @@ function toPath(name: string): string {
   try {
     return fileURLToPath(name);
   } catch {
-    return name;
+    return name; // a URL that is not a path, such as one with a host
   }
 }
 

@@ -5,13 +5,13 @@
  */
 
 /** A fall is at least this share of the maximum. */
-const FALL = 0.5;
+const MIN_FALL = 0.5;
 /** The longest final phase, as a share of all rounds; a longer one is a phase of normal operation. */
-const LONGEST_END = 1 / 3;
-/** Up to this share, the two cannot be distinguished. */
-const LONGEST_DOUBT = 2 / 3;
+const MAX_END_SHARE = 1 / 3;
+/** Up to this share, an end cannot be distinguished from a phase of normal operation. */
+const MAX_DOUBTFUL_SHARE = 2 / 3;
 /** After the fall, the rate of new tensors is below this share of the rate before. */
-const QUIET = 0.25;
+const MAX_QUIET_RATE = 0.25;
 
 export interface FinalPhase {
   /** Rounds to judge, those before the final phase. */
@@ -34,15 +34,15 @@ export function finalPhase(live: readonly number[], work: readonly number[]): Fi
   const top = fell ? fall : last;
   if (top >= rounds - 1) return undefined;
   const after = (rounds - 1 - top) / rounds;
-  if (after > LONGEST_DOUBT) return undefined;
-  return { rounds: top + 1, fell, doubtful: after > LONGEST_END };
+  if (after > MAX_DOUBTFUL_SHARE) return undefined;
+  return { rounds: top + 1, fell, doubtful: after > MAX_END_SHARE };
 }
 
 /** The last round before a fall without recovery; undefined if there is none. */
 function beforeFall(live: readonly number[]): number | undefined {
   const most = live.reduce((a, b) => Math.max(a, b), 0);
   const least = live.at(-1)!;
-  if (most === 0 || least > FALL * most) return undefined;
+  if (most === 0 || least > MIN_FALL * most) return undefined;
   let top = live.length - 1;
   while (live[top]! <= (most + least) / 2) top--;
   return top;
@@ -60,5 +60,5 @@ function isQuiet(work: readonly number[], top: number): boolean {
   const after = work.length - 2 - top; // the round of the fall may belong to both phases
   if (after <= 0 || top === 0) return true;
   const before = (work[top]! - work[0]!) / top;
-  return (work.at(-1)! - work[top + 1]!) / after < QUIET * before;
+  return (work.at(-1)! - work[top + 1]!) / after < MAX_QUIET_RATE * before;
 }
