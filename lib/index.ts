@@ -100,7 +100,15 @@ const functionsIn = (space: object): object[] =>
   });
 const likeOps: readonly object[] = [torch.full, torch.tensor, torch.backward];
 registerKinds({
-  unrecorded: [torch.scope, torch.noGrad, torch.enableGrad, torch.inferenceMode, torch.audit.label],
+  unrecorded: [
+    torch.scope,
+    torch.noGrad,
+    torch.enableGrad,
+    torch.inferenceMode,
+    torch.autocast,
+    torch.amp.autocast,
+    torch.audit.label,
+  ],
   handWritten: functionsIn(torch).filter((fn) => !likeOps.includes(fn)),
 });
 

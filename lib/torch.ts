@@ -13,6 +13,17 @@ import type { Tensor } from './tensor/tensor';
 export type { MemoryReport, MemoryTotals } from './addon/native';
 export * as autograd from './autograd';
 export {
+  type AutocastOptions,
+  autocast,
+  clearAutocastCache,
+  getAutocastCpuDtype,
+  getAutocastDtype,
+  getAutocastGpuDtype,
+  isAutocastCacheEnabled,
+  isAutocastCpuEnabled,
+  isAutocastEnabled,
+} from './autograd/autocast';
+export {
   type BackwardOptions,
   backward,
   enableGrad,

@@ -24,6 +24,11 @@
 #define LTN_HAS_POST_ACCUMULATE_HOOKS
 #endif
 
+// Autocast has one set of functions for all devices from 2.4 on. Earlier versions have functions for each device.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+#define LTN_HAS_AUTOCAST_BY_DEVICE
+#endif
+
 namespace ltn::compat {
 
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.

@@ -95,6 +95,14 @@ export interface Native extends AuditNative {
   inferenceEnabled(): boolean;
   inferenceEnter(): number;
   inferenceExit(depth: number): void;
+  /** The modes of the thread; dtypes by their codes. */
+  autocastSet(cpu: boolean, cpuDtype: number, cuda: boolean, cudaDtype: number, caches: boolean): void;
+  autocastClearCache(): void;
+  autocastEnabled(cuda: boolean): boolean;
+  autocastDtype(cuda: boolean): number;
+  autocastCaches(): boolean;
+  /** Whether autocast of the CPU can use float16. */
+  autocastHasHalf(): boolean;
 
   /** The gradients with respect to `inputs`. 0 means that a gradient is omitted. */
   autogradGrad(
@@ -235,8 +243,8 @@ export interface Native extends AuditNative {
   strandEnter(strand: number): void;
   /** Throws if recorded ops may write to the tensor. */
   strandRequireRead(handle: number): void;
-  /** [dtype, device, ...shape] of a result that may be pending; null if unknown. */
-  strandShadow(strand: number, code: number): (number | string)[] | null;
+  /** [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype alone may be null too. */
+  strandShadow(strand: number, code: number): (number | string | null)[] | null;
   /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
   strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
   /** The strands whose batches have ended. */

@@ -1,4 +1,5 @@
 /** Promises among the arguments of `torch.async` are awaited first. */
+import { currentModes, inAutocastModes } from '../autograd/autocast';
 import { enableGrad, inferenceMode, isGradEnabled, isInferenceModeEnabled, noGrad } from '../autograd/backward';
 import { isPending, isPlain } from '../tensor/places';
 
@@ -27,15 +28,18 @@ export function whenResolved(args: readonly unknown[]): Promise<unknown[]> | nul
   return all;
 }
 
-/** Returns a wrapper that calls a function later in the current gradient mode. */
+/** Returns a wrapper that calls a function later in the current modes of gradients and of autocast. */
 export function inCurrentModes(): (fn: () => unknown) => unknown {
   const mode = isInferenceModeEnabled() ? inferenceMode : isGradEnabled() ? enableGrad : noGrad;
+  const autocast = currentModes();
   return (fn) => {
     let result: unknown;
     // Not the mode function's result: a pending one looks like a promise.
-    mode(() => {
-      result = fn();
-    });
+    mode(() =>
+      inAutocastModes(autocast, () => {
+        result = fn();
+      }),
+    );
     return result;
   };
 }

@@ -2,6 +2,7 @@
 import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, isPlainObject, nameOf, orNull, read } from './arguments';
 import { constant_, xavierNormal_, xavierUniform_ } from './init';
@@ -10,6 +11,7 @@ import { type FactoryArgs, Linear } from './linear';
 import { Module, name as pythonNames } from './module';
 import { aten, F } from './ops';
 import type { Parameter } from './parameter';
+import { sumsMasks } from './release';
 
 /** Further arguments of a forward: positional, or by name in one object. */
 export function further(at: string, names: readonly string[], passed: readonly unknown[]): unknown[] {
@@ -45,9 +47,35 @@ export interface AttentionOptions {
   needWeights?: boolean | undefined;
   attnMask?: Tensor | null | undefined;
   averageAttnWeights?: boolean | undefined;
+  /** A hint that `attnMask` is causal; from libtorch 2 on. */
+  isCausal?: boolean | undefined;
 }
 
-const names = ['keyPaddingMask', 'needWeights', 'attnMask', 'averageAttnWeights'];
+/** The options that `isCausal` is added to, from libtorch 2 on. */
+export const withHints = (options: readonly string[], ...hints: string[]): readonly string[] =>
+  sumsMasks ? [...options, ...hints] : options;
+
+const names = withHints(['keyPaddingMask', 'needWeights', 'attnMask', 'averageAttnWeights'], 'isCausal');
+
+/** The masks of Python's fused ops and their kind: over keys 1, another 0 or 2, none null. */
+export function mergedMasks(
+  query: Tensor,
+  mask: Tensor | null,
+  padding: Tensor | null,
+  heads: number,
+): [mask: Tensor | null, kind: number | null] {
+  if (!sumsMasks) return [padding ?? mask, padding !== null ? 1 : mask !== null ? 0 : null];
+  const keys = padding === null ? null : additive(padding, query);
+  if (mask === null) return [keys, keys === null ? null : 1];
+  const [batch, length] = query.shape as [number, number];
+  const float = additive(mask, query);
+  const wide =
+    float.ndim === 3
+      ? float.view([batch, -1, length, length])
+      : float.view([1, 1, length, length]).expand([batch, heads, -1, -1]);
+  if (keys === null) return [wide as Tensor, 2];
+  return [wide.add(keys.view([batch, 1, 1, length]).expand([-1, heads, -1, -1])) as Tensor, 2];
+}
 
 /** Whether gradients through one of the tensors are recorded. */
 export const records = (tensors: readonly (Tensor | null)[]): boolean =>
@@ -148,16 +176,20 @@ export class MultiheadAttention extends Module {
     needWeights?: boolean,
     attnMask?: Tensor | null,
     averageAttnWeights?: boolean,
+    isCausal?: boolean,
   ): [output: Tensor, weights: Tensor | null];
   override forward(query: Tensor, key: Tensor, value: Tensor, ...more: unknown[]): [Tensor, Tensor | null] {
     const at = `${nameOf(this.constructor.name)}.forward`;
-    const [padding, needs, mask, averages] = further(at, names, more) as [
+    const [padding, needs, mask, averages, isCausal = null] = further(at, names, more) as [
       Tensor | null,
       boolean | null,
       Tensor | null,
       boolean | null,
+      boolean | null | undefined,
     ];
-    if (this._isFast(query, key, value, mask)) return this._fast(query, key, value, padding, needs ?? true, averages);
+    if (this._isFast(query, key, value, mask, padding)) {
+      return this._fast(query, mask, padding, needs ?? true, averages);
+    }
     return ownScope(() => {
       const turns = this.batchFirst && query.ndim === 3;
       const turned = new Map([query, key, value].map((one) => [one, turns ? (one.transpose(1, 0) as Tensor) : one]));
@@ -186,52 +218,56 @@ export class MultiheadAttention extends Module {
         null,
         null,
         averages ?? true,
+        isCausal ?? false,
       ) as [Tensor, Tensor | null];
       return [turns ? (output.transpose(1, 0) as Tensor) : output, weights];
     });
   }
 
   /** Python's conditions for its fused op, whose results differ in the last bits. */
-  private _isFast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): boolean {
+  private _isFast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null, padding: Tensor | null): boolean {
     const { inProjWeight, inProjBias, outProj } = this;
     if (this.training || !this.batchFirst || query.ndim !== 3 || query !== key || key !== value) return false;
-    if (this.biasK !== null || this.biasV !== null || this.dropout !== 0 || this.addZeroAttn || mask !== null) {
+    if (this.biasK !== null || this.biasV !== null || this.addZeroAttn) return false;
+    if (sumsMasks ? mask?.isFloatingPoint() || padding?.isFloatingPoint() : this.dropout !== 0 || mask !== null) {
       return false;
     }
     if (!this._sameSizes || this.numHeads % 2 === 1 || inProjBias === null || outProj.bias === null) return false;
     if (query.dtype !== inProjBias.dtype || query.dtype !== inProjWeight!.dtype) return false;
+    if (native.autocastEnabled(true)) return false;
     return !records([query, inProjWeight, inProjBias, outProj.weight, outProj.bias]);
   }
 
   private _fast(
     query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    attnMask: Tensor | null,
     padding: Tensor | null,
     needs: boolean,
     averages: boolean | null,
   ): [Tensor, Tensor | null] {
     const { inProjWeight, inProjBias, outProj } = this;
-    const [output, weights] = aten._nativeMultiHeadAttention(
-      query,
-      key,
-      value,
-      this.embedDim,
-      this.numHeads,
-      inProjWeight,
-      inProjBias,
-      outProj.weight,
-      outProj.bias,
-      padding,
-      needs,
-      averages ?? true,
-      padding === null ? null : 1,
-    ) as [Tensor, Tensor | null];
-    if (needs) return [output, weights];
-    weights?.dispose();
-    return [output, null];
+    return ownScope(() => {
+      const [mask, kind] = mergedMasks(query, attnMask, padding, this.numHeads);
+      const [output, weights] = aten._nativeMultiHeadAttention(
+        query,
+        query,
+        query,
+        this.embedDim,
+        this.numHeads,
+        inProjWeight,
+        inProjBias,
+        outProj.weight,
+        outProj.bias,
+        mask,
+        needs,
+        averages ?? true,
+        kind,
+      ) as [Tensor, Tensor | null];
+      return [output, needs ? weights : null];
+    });
   }
 }
+
 pythonNames(MultiheadAttention, {
   inProjWeight: 'in_proj_weight',
   inProjBias: 'in_proj_bias',

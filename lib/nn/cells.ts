@@ -64,7 +64,7 @@ export class RNNCellBase extends Module {
 
   /** @internal */
   _zeros(input: Tensor): Tensor {
-    return aten.zeros([input.shape[0], this.hiddenSize], { dtype: input.dtype, device: input.device });
+    return input.newZeros([input.shape[0]!, this.hiddenSize]) as Tensor;
   }
 
   /** @internal */

@@ -223,8 +223,8 @@ export class RNNBase extends Module {
 
   private _zeros(input: Tensor, batch: number): Tensor[] {
     const shapes = this._stateShapes(batch);
-    const options = { dtype: input.dtype, device: input.device };
-    return shapes.slice(0, this.mode === 'LSTM' ? 2 : 1).map((shape) => aten.zeros(shape, options) as Tensor);
+    // In torch.run the dtype of a result of autocast is not known yet.
+    return shapes.slice(0, this.mode === 'LSTM' ? 2 : 1).map((shape) => input.newZeros(shape) as Tensor);
   }
 
   private _checked(at: string, states: Tensor[], batch: number): Tensor[] {

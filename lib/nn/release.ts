@@ -14,6 +14,9 @@ export const fusedKeepsOptions = is2;
 /** `bias` of the Transformer's layers is an argument by position too. */
 export const biasIsPositional = since(2, 1);
 
+/** Attention takes `isCausal`, converts masks to floats to add, and has fused ops with two masks. */
+export const sumsMasks = is2;
+
 /** EmbeddingBag prints its mode in quotes. */
 export const quotesMode = since(2, 1);
 

@@ -1,16 +1,17 @@
 /** The layers of the Transformer family. */
+import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { GELU, ReLU } from './activations';
 import { type Args, factory, flag, float, int, type Kind, nameOf, read, type Values } from './arguments';
-import { further, MultiheadAttention, records } from './attention';
+import { further, MultiheadAttention, mergedMasks, records, withHints } from './attention';
 import { Dropout } from './dropout';
 import { type FactoryArgs, Linear } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
 import { aten, F } from './ops';
-import { biasIsPositional } from './release';
+import { biasIsPositional, sumsMasks } from './release';
 
 export type Mask = Tensor | null;
 export type Activation = 'relu' | 'gelu' | Module | ((x: Tensor) => Tensor);
@@ -113,11 +114,17 @@ abstract class Block extends Module {
 
 Object.defineProperty(Block.prototype, '_names', { value: { selfAttn: 'self_attn', multiheadAttn: 'multihead_attn' } });
 
-const encoderNames = ['srcMask', 'srcKeyPaddingMask'];
+const encoderNames = withHints(['srcMask', 'srcKeyPaddingMask'], 'isCausal');
+
+/** Whether a module or one inside it has hooks that a fused op would not call. */
+const isHooked = (layer: Module) =>
+  [...layer.modules()].some(({ _callHooks: calls }) => calls !== null && calls.pre.size + calls.after.size > 0);
 
 export interface EncoderLayerOptions {
   srcMask?: Mask | undefined;
   srcKeyPaddingMask?: Mask | undefined;
+  /** A hint that `srcMask` is causal; from libtorch 2 on. */
+  isCausal?: boolean | undefined;
 }
 
 export class TransformerEncoderLayer extends Block {
@@ -137,23 +144,28 @@ export class TransformerEncoderLayer extends Block {
   }
 
   override forward(src: Tensor, options?: EncoderLayerOptions): Tensor;
-  override forward(src: Tensor, srcMask?: Mask, srcKeyPaddingMask?: Mask): Tensor;
+  override forward(src: Tensor, srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean): Tensor;
   override forward(src: Tensor, ...more: unknown[]): Tensor {
-    const [mask, padding] = further('nn.TransformerEncoderLayer.forward', encoderNames, more) as [Mask, Mask];
-    if (mask === null && this._isFast(src)) return this._fast(src, padding);
+    const [mask, padding, causal = null] = further('nn.TransformerEncoderLayer.forward', encoderNames, more) as [
+      Mask,
+      Mask,
+      boolean | null | undefined,
+    ];
+    if ((mask === null || sumsMasks) && this._isFast(src) && !(sumsMasks && isHooked(this))) {
+      return this._fast(src, mask, padding);
+    }
     return ownScope(() => {
       if (this.normFirst) {
-        const x = src.add(this._attend(this.norm1.forward(src), mask, padding)) as Tensor;
+        const x = src.add(this._attend(this.norm1.forward(src), mask, padding, causal)) as Tensor;
         return x.add(this._forwardBlock(this.norm2.forward(x), this.dropout2)) as Tensor;
       }
-      const x = this.norm1.forward(src.add(this._attend(src, mask, padding)) as Tensor);
+      const x = this.norm1.forward(src.add(this._attend(src, mask, padding, causal)) as Tensor);
       return this.norm2.forward(x.add(this._forwardBlock(x, this.dropout2)) as Tensor);
     });
   }
 
-  private _attend(x: Tensor, attnMask: Mask, keyPaddingMask: Mask): Tensor {
-    const [output] = this.selfAttn.forward(x, x, x, { attnMask, keyPaddingMask, needWeights: false });
-    return this.dropout1.forward(output);
+  private _attend(x: Tensor, mask: Mask, padding: Mask, causal: boolean | null): Tensor {
+    return this.dropout1.forward(attended(this.selfAttn, x, x, mask, padding, causal));
   }
 
   /** @internal Python's conditions for its fused op, whose results differ in the last bits. */
@@ -162,6 +174,7 @@ export class TransformerEncoderLayer extends Block {
     if (src.ndim !== 3 || this.training || !selfAttn.batchFirst || !selfAttn._sameSizes || this._fused === 0)
       return false;
     if (norm1.eps !== norm2.eps || selfAttn.numHeads % 2 === 1) return false;
+    if (native.autocastEnabled(true)) return false;
     const weights = this._weights();
     return !weights.includes(null) && !records([src, ...weights]);
   }
@@ -173,36 +186,69 @@ export class TransformerEncoderLayer extends Block {
     return [inProjWeight, inProjBias, ...layers.flatMap(({ weight, bias }) => [weight, bias])];
   }
 
-  private _fast(src: Tensor, padding: Mask): Tensor {
+  private _fast(src: Tensor, srcMask: Mask, padding: Mask): Tensor {
     const [inWeight, inBias, outWeight, outBias, ...others] = this._weights();
     const { embedDim, numHeads } = this.selfAttn;
-    return aten._transformerEncoderLayerFwd(
-      src,
-      embedDim,
-      numHeads,
-      inWeight,
-      inBias,
-      outWeight,
-      outBias,
-      this._fused === 2,
-      this.normFirst,
-      this.norm1.eps,
-      ...others,
-      padding,
-      padding === null ? null : 1,
-    );
+    return ownScope(() => {
+      const [mask, kind] = mergedMasks(src, srcMask, padding, numHeads);
+      return aten._transformerEncoderLayerFwd(
+        src,
+        embedDim,
+        numHeads,
+        inWeight,
+        inBias,
+        outWeight,
+        outBias,
+        this._fused === 2,
+        this.normFirst,
+        this.norm1.eps,
+        ...others,
+        mask,
+        kind,
+      );
+    });
   }
 }
 
-export const decoderNames = ['tgtMask', 'memoryMask', 'tgtKeyPaddingMask', 'memoryKeyPaddingMask'];
+/** Attention in a layer, without its weights. */
+function attended(
+  attention: MultiheadAttention,
+  x: Tensor,
+  to: Tensor,
+  attnMask: Mask,
+  keyPaddingMask: Mask,
+  causal: boolean | null,
+): Tensor {
+  const hint = sumsMasks ? { isCausal: causal ?? false } : {};
+  return attention.forward(x, to, to, { attnMask, keyPaddingMask, needWeights: false, ...hint })[0];
+}
+
+export const decoderNames = withHints(
+  ['tgtMask', 'memoryMask', 'tgtKeyPaddingMask', 'memoryKeyPaddingMask'],
+  'tgtIsCausal',
+  'memoryIsCausal',
+);
 
 export interface DecoderLayerOptions {
   tgtMask?: Mask | undefined;
   memoryMask?: Mask | undefined;
   tgtKeyPaddingMask?: Mask | undefined;
   memoryKeyPaddingMask?: Mask | undefined;
+  /** A hint that `tgtMask` is causal; from libtorch 2 on, like the next. */
+  tgtIsCausal?: boolean | undefined;
+  /** A hint that `memoryMask` is causal. */
+  memoryIsCausal?: boolean | undefined;
 }
-export type Four = [tgtMask?: Mask, memoryMask?: Mask, tgtKeyPaddingMask?: Mask, memoryKeyPaddingMask?: Mask];
+export type DecoderRest = [
+  tgtMask?: Mask,
+  memoryMask?: Mask,
+  tgtKeyPaddingMask?: Mask,
+  memoryKeyPaddingMask?: Mask,
+  tgtIsCausal?: boolean | null,
+  memoryIsCausal?: boolean | null,
+];
+/** The arguments of a decoder after its tensors. */
+export type DecoderGiven = [Mask, Mask, Mask, Mask, (boolean | null)?, (boolean | null)?];
 
 export class TransformerDecoderLayer extends Block {
   declare multiheadAttn: MultiheadAttention;
@@ -225,13 +271,14 @@ export class TransformerDecoderLayer extends Block {
   }
 
   override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
-  override forward(tgt: Tensor, memory: Tensor, ...masks: Four): Tensor;
+  override forward(tgt: Tensor, memory: Tensor, ...masks: DecoderRest): Tensor;
   override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
-    const masks = further('nn.TransformerDecoderLayer.forward', decoderNames, more) as Mask[];
-    const [mask, memoryMask, padding, memoryPadding] = masks as [Mask, Mask, Mask, Mask];
+    const given = further('nn.TransformerDecoderLayer.forward', decoderNames, more) as DecoderGiven;
+    const [mask, memoryMask, padding, memoryPadding, causal = null, memoryCausal = null] = given;
     const { selfAttn, multiheadAttn, norm1, norm2, norm3, dropout3 } = this;
-    const attend = (x: Tensor) => this._attend(selfAttn, x, x, mask, padding, this.dropout1);
-    const cross = (x: Tensor) => this._attend(multiheadAttn, x, memory, memoryMask, memoryPadding, this.dropout2);
+    const attend = (x: Tensor) => this.dropout1.forward(attended(selfAttn, x, x, mask, padding, causal));
+    const cross = (x: Tensor) =>
+      this.dropout2.forward(attended(multiheadAttn, x, memory, memoryMask, memoryPadding, memoryCausal));
     return ownScope(() => {
       if (this.normFirst) {
         let x = tgt.add(attend(norm1.forward(tgt))) as Tensor;
@@ -242,17 +289,5 @@ export class TransformerDecoderLayer extends Block {
       x = norm2.forward(x.add(cross(x)) as Tensor);
       return norm3.forward(x.add(this._forwardBlock(x, dropout3)) as Tensor);
     });
-  }
-
-  private _attend(
-    attention: MultiheadAttention,
-    x: Tensor,
-    to: Tensor,
-    mask: Mask,
-    padding: Mask,
-    dropout: Dropout,
-  ): Tensor {
-    const options = { attnMask: mask, keyPaddingMask: padding, needWeights: false };
-    return dropout.forward(attention.forward(x, to, to, options)[0]);
   }
 }

@@ -1,21 +1,24 @@
 /** Stacks of the Transformer family's layers. */
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, float, int, type Kind, nameOf, orNull, read } from './arguments';
-import { further } from './attention';
+import { further, withHints } from './attention';
 import { ModuleList } from './containers';
 import { xavierUniform_ } from './init';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
 import { aten } from './ops';
+import { sumsMasks } from './release';
 import {
   type Activation,
   activation,
+  type DecoderGiven,
   type DecoderLayerOptions,
+  type DecoderRest,
   decoderNames,
-  type Four,
   lastArguments,
   layerSpec,
   type Mask,
@@ -33,7 +36,27 @@ function clones<M extends Module>(name: string, argument: string, layer: M, coun
 export interface EncoderOptions {
   mask?: Mask | undefined;
   srcKeyPaddingMask?: Mask | undefined;
+  /** Whether `mask` is causal; from libtorch 2 on. Default: it is compared with a causal one. */
+  isCausal?: boolean | null | undefined;
 }
+const encoderNames = withHints(['mask', 'srcKeyPaddingMask'], 'isCausal');
+
+/** Whether a mask is causal, from the hint or else by comparison. Python's _detect_is_causal_mask. */
+function isCausalMask(mask: Mask, hint: boolean | null | undefined, input: Tensor, batchFirst: boolean): boolean {
+  if (!sumsMasks || mask === null || (hint ?? null) !== null) return hint ?? false;
+  const size = input.shape[input.ndim === 3 && batchFirst ? 1 : 0]!;
+  if (mask.ndim !== 2 || mask.shape.some((length) => length !== size)) return false;
+  return ownScope(() => Boolean((mask.eq(causalMask(size, mask)) as Tensor).all().item()));
+}
+
+/** -inf above the diagonal, in the dtype of another mask. */
+const causalMask = (size: number, like?: Tensor) => {
+  const options = like === undefined ? {} : { dtype: like.dtype, device: like.device };
+  return aten.full([size, size], Number.NEGATIVE_INFINITY, options).triu(1) as Tensor;
+};
+
+const isBatchFirst = (layer: Module | undefined): boolean =>
+  (layer as { selfAttn?: { batchFirst?: boolean } } | undefined)?.selfAttn?.batchFirst ?? false;
 
 export class TransformerEncoder extends Module {
   layers: ModuleList;
@@ -58,16 +81,18 @@ export class TransformerEncoder extends Module {
   }
 
   override forward(src: Tensor, options?: EncoderOptions): Tensor;
-  override forward(src: Tensor, mask?: Mask, srcKeyPaddingMask?: Mask): Tensor;
+  override forward(src: Tensor, mask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean | null): Tensor;
   override forward(src: Tensor, ...more: unknown[]): Tensor {
     const at = 'nn.TransformerEncoder.forward';
-    const [srcMask, padding] = further(at, ['mask', 'srcKeyPaddingMask'], more) as [Mask, Mask];
+    const [srcMask, padding, hint] = further(at, encoderNames, more) as [Mask, Mask, boolean | null | undefined];
     return ownScope(() => {
       const nested = srcMask === null && padding !== null && this._nests(src, padding);
       let output = nested ? (aten._nestedTensorFromMask(src, padding.logicalNot(), false) as Tensor) : src;
-      const srcKeyPaddingMask = nested ? null : padding;
-      for (const layer of this.layers) output = layer.forward(output, { srcMask, srcKeyPaddingMask });
-      if (nested) output = (output as any).toPaddedTensor(0) as Tensor;
+      const mask = sumsMasks && srcMask !== null ? additive(srcMask, src) : srcMask;
+      const isCausal = isCausalMask(mask, hint, src, isBatchFirst(this.layers.at(0)));
+      const masks = { srcMask: mask, srcKeyPaddingMask: nested ? null : padding, ...(sumsMasks ? { isCausal } : {}) };
+      for (const layer of this.layers) output = layer.forward(output, masks);
+      if (nested) output = (output as any).toPaddedTensor(0, ...(sumsMasks ? [src.shape] : [])) as Tensor;
       return this.norm === null ? output : this.norm.forward(output);
     }, false);
   }
@@ -94,11 +119,18 @@ export class TransformerDecoder extends Module {
   }
 
   override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
-  override forward(tgt: Tensor, memory: Tensor, ...masks: Four): Tensor;
+  override forward(tgt: Tensor, memory: Tensor, ...masks: DecoderRest): Tensor;
   override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
-    const masks = further('nn.TransformerDecoder.forward', decoderNames, more) as Mask[];
+    const [mask, memoryMask, padding, memoryPadding, hint, memoryIsCausal] = further(
+      'nn.TransformerDecoder.forward',
+      decoderNames,
+      more,
+    ) as DecoderGiven;
     return ownScope(() => {
       let output = tgt;
+      const tgtIsCausal = isCausalMask(mask, hint, tgt, isBatchFirst(this.layers.at(0)));
+      const hints = sumsMasks ? [tgtIsCausal, memoryIsCausal ?? false] : [];
+      const masks = [mask, memoryMask, padding, memoryPadding, ...hints];
       for (const layer of this.layers) output = layer.forward(output, memory, ...masks);
       return this.norm === null ? output : this.norm.forward(output);
     }, false);
@@ -132,15 +164,15 @@ const transformer = {
 export interface TransformerOptions extends DecoderLayerOptions {
   srcMask?: Mask | undefined;
   srcKeyPaddingMask?: Mask | undefined;
+  /** Whether `srcMask` is causal; from libtorch 2 on, as for the encoder. */
+  srcIsCausal?: boolean | null | undefined;
 }
-const transformerNames = [
-  'srcMask',
-  'tgtMask',
-  'memoryMask',
-  'srcKeyPaddingMask',
-  'tgtKeyPaddingMask',
-  'memoryKeyPaddingMask',
-];
+const transformerNames = withHints(
+  ['srcMask', 'tgtMask', 'memoryMask', 'srcKeyPaddingMask', 'tgtKeyPaddingMask', 'memoryKeyPaddingMask'],
+  'srcIsCausal',
+  'tgtIsCausal',
+  'memoryIsCausal',
+);
 
 export class Transformer extends Module {
   encoder: Module;
@@ -185,11 +217,12 @@ export class Transformer extends Module {
   }
 
   override forward(src: Tensor, tgt: Tensor, options?: TransformerOptions): Tensor;
-  override forward(src: Tensor, tgt: Tensor, ...masks: [srcMask?: Mask, ...Mask[]]): Tensor;
+  override forward(src: Tensor, tgt: Tensor, ...masks: [srcMask?: Mask, ...rest: (Mask | boolean)[]]): Tensor;
   override forward(src: Tensor, tgt: Tensor, ...more: unknown[]): Tensor {
     const at = 'nn.Transformer.forward';
-    const masks = further(at, transformerNames, more) as Mask[];
-    const [srcMask, tgtMask, memoryMask, srcPadding, tgtPadding, memoryPadding] = masks;
+    const given = further(at, transformerNames, more);
+    const [srcMask, tgtMask, memoryMask, srcPadding, tgtPadding, memoryPadding, ...hints] = given;
+    const [srcHints, targetHints] = [hints.slice(0, 1), hints.slice(1)];
     const batched = src.ndim === 3;
     const batch = this.batchFirst ? 0 : 1;
     if (batched && src.shape[batch] !== tgt.shape[batch]) {
@@ -199,14 +232,14 @@ export class Transformer extends Module {
       if (tensor.shape.at(-1) !== this.dModel) throw argumentError(at, name, `${this.dModel} as the last size`, tensor);
     }
     return ownScope(() => {
-      const memory = this.encoder.forward(src, srcMask, srcPadding);
-      return this.decoder.forward(tgt, memory, tgtMask, memoryMask, tgtPadding, memoryPadding);
+      const memory = this.encoder.forward(src, srcMask, srcPadding, ...srcHints);
+      return this.decoder.forward(tgt, memory, tgtMask, memoryMask, tgtPadding, memoryPadding, ...targetHints);
     }, false);
   }
 
   /** A mask that lets each position attend to those before it. */
   static generateSquareSubsequentMask(size: number): Tensor {
-    return ownScope(() => aten.full([size, size], Number.NEGATIVE_INFINITY).triu(1) as Tensor);
+    return ownScope(() => causalMask(size));
   }
 
   generateSquareSubsequentMask(size: number): Tensor {

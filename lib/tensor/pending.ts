@@ -254,7 +254,13 @@ function knownOf(pending: PendingTensor, name: string): Known {
   const found = native.strandShadow(pending.recorder.id, pending._handle);
   if (found === null) return notThere(name);
   const [dtype, device, ...shape] = found;
-  return { dtype: dtypeName(dtype as number), device: device as Device, shape: shape as number[] };
+  return {
+    get dtype() {
+      return dtype === null ? notThere(name) : dtypeName(dtype as number); // unknown for ops in autocast
+    },
+    device: device as Device,
+    shape: shape as number[],
+  };
 }
 
 const product = (shape: readonly number[]) => shape.reduce((all, size) => all * size, 1);

@@ -5,6 +5,7 @@
 
 import { native } from '../addon/native';
 import { ownOptions, unknownOption } from '../addon/options';
+import { currentModes } from '../autograd/autocast';
 import { flagOf } from '../autograd/grad';
 import { refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
@@ -70,6 +71,7 @@ function start(fn: (...args: unknown[]) => unknown, args: readonly unknown[], { 
     places,
     reentrant,
     random: preserve && native.gradEnabled() ? randomState() : null,
+    autocast: currentModes(),
     checks,
     results: '',
   };

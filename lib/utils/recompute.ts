@@ -5,6 +5,7 @@
 
 import { native } from '../addon/native';
 import { runEngine } from '../autograd/anomaly';
+import { type AutocastModes, inAutocastModes } from '../autograd/autocast';
 import { AutogradFunction, type FunctionContext } from '../autograd/function';
 import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../autograd/goals';
 import { gradientsOf } from '../autograd/grad';
@@ -31,6 +32,7 @@ export interface Segment {
   readonly reentrant: boolean;
   /** The state of the random number generator to restore; null without preserveRngState. */
   readonly random: Uint8Array | null;
+  readonly autocast: AutocastModes;
   readonly checks: boolean;
   /** The dtypes and shapes of forward's results, for determinismCheck. */
   results: string;
@@ -114,7 +116,9 @@ function firstCall(segment: Segment, tensors: readonly Tensor[], ctx: FunctionCo
 function secondCall(segment: Segment, tensors: readonly Tensor[], made: Made): unknown[] {
   return withRandom(segment.random, () =>
     scope((inner) => {
-      const results = inGradMode(true, () => resultsOf(callOn(segment, tensors)));
+      const results = inGradMode(true, () =>
+        inAutocastModes(segment.autocast, () => resultsOf(callOn(segment, tensors))),
+      );
       for (const one of results) if (isTensor(one) && isOf(one, inner)) made.own(one);
       const got = described(results);
       if (!segment.checks || got === segment.results) return results;

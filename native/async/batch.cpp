@@ -84,9 +84,16 @@ void Batch::drop_from(Step* step) noexcept {
   strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process is ending"));
 }
 
+// Frees the casted weights: on a pool thread no region ends.
+void Batch::free_casts() const noexcept {
+  const bool any = std::any_of(steps.begin(), steps.end(), [](const Step* step) { return step->is_autocast(); });
+  if (any) clear_autocast_cache();
+}
+
 // Whoever is notified of the end may close the strand, and relies on its tensors being gone then.
 void Batch::end() noexcept {
   const uint64_t id = strand->id;
+  free_casts();
   strand.reset();
   mailbox->post(id);
 }

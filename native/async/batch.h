@@ -29,6 +29,7 @@ struct Batch final : Job {
 
  private:
   void drop_from(Step* step) noexcept;
+  void free_casts() const noexcept;
   void end() noexcept;
 
   std::atomic<bool> cancelled_{false};  // the strand's own flag is unreachable after release

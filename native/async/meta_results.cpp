@@ -290,31 +290,49 @@ size_t index_of(const Strand& strand, double code) {
 
 bool is_elsewhere(const at::Tensor& tensor) { return tensor.defined() && !tensor.device().is_cpu(); }
 
-// The device of an op's result: the requested one, or that of its tensors. A CPU tensor may be a number among others.
-c10::Device device_of(const Step& last) {
-  // Visits each step once, without recursion: a chain may be long, and its parts used more than once.
+// Calls `visit` with the step and those that it uses, until it returns true. Each once, without recursion: a chain may
+// be long, and its parts used more than once.
+template <class Visit>
+void visit_used(const Step& last, const Visit& visit) {
   std::vector<const Step*> rest{&last};
   std::unordered_set<const Step*> seen{&last};
   while (!rest.empty()) {
     const Step& step = *rest.back();
     rest.pop_back();
-    for (const IValue& value : step.arguments) {
-      if (value.isDevice()) return value.toDevice();
-      if (value.isTensor() && is_elsewhere(value.toTensor())) return value.toTensor().device();
-      if (!value.isTensorList()) continue;
-      for (const at::Tensor& tensor : value.toTensorVector()) {
-        if (is_elsewhere(tensor)) return tensor.device();
-      }
-    }
+    if (visit(step)) return;
+    if (step.settled) continue;
     for (const Step* used : step.recording.uses()) {
-      if (used->settled) {
-        if (!used->cells.empty() && is_elsewhere(used->cells[0])) return used->cells[0].device();
-      } else if (seen.insert(used).second) {
-        rest.push_back(used);
-      }
+      if (seen.insert(used).second) rest.push_back(used);
     }
   }
-  return c10::DeviceType::CPU;
+}
+
+// The device that a step's arguments name, or that of a tensor among them or in its result.
+c10::optional<c10::Device> named_device(const Step& step) {
+  if (step.settled) {
+    if (!step.cells.empty() && is_elsewhere(step.cells[0])) return step.cells[0].device();
+    return c10::nullopt;
+  }
+  for (const IValue& value : step.arguments) {
+    if (value.isDevice()) return value.toDevice();
+    if (value.isTensor() && is_elsewhere(value.toTensor())) return value.toTensor().device();
+    if (!value.isTensorList()) continue;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (is_elsewhere(tensor)) return tensor.device();
+    }
+  }
+  return c10::nullopt;
+}
+
+// The device of an op's result: the requested one, or that of its tensors. A CPU tensor may be a number among others.
+c10::Device device_of(const Step& last) {
+  c10::Device device = c10::DeviceType::CPU;
+  visit_used(last, [&device](const Step& step) {
+    const auto named = named_device(step);
+    if (named.has_value()) device = *named;
+    return named.has_value();
+  });
+  return device;
 }
 
 }  // namespace
@@ -334,6 +352,17 @@ at::Tensor result_meta(Strand& strand, double code) {
   if (are_forgotten(strand)) return {};
   const auto index = static_cast<size_t>(cell - step->cells.data());
   return index < step->metas.size() ? step->metas[index] : at::Tensor();
+}
+
+bool is_dtype_known(Strand& strand, double code) {
+  Step* step = nullptr;
+  if (strand.cell(code, &step) == nullptr) return false;
+  bool known = true;
+  visit_used(*step, [&known](const Step& used) {
+    known = used.settled || !used.is_autocast();
+    return !known;
+  });
+  return known;
 }
 
 std::string device_of(Strand& strand, double code) {

@@ -14,6 +14,9 @@ bool infer_metas(Strand& strand, Step& step);
 // The result if it is computed, otherwise its meta tensor; undefined if nothing is known.
 at::Tensor result_meta(Strand& strand, double code);
 
+// Whether that tensor has the result's dtype. Autocast decides by the device, and does not act on the meta device.
+bool is_dtype_known(Strand& strand, double code);
+
 // The device of the result; "" if unknown.
 std::string device_of(Strand& strand, double code);
 

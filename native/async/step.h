@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "native/async/modes.h"
 #include "native/async/recording.h"
 #include "native/handles/slot_table.h"
 #include "native/schema/op_table.h"
@@ -32,6 +33,8 @@ class Step {
   void run();
   // The arguments for messages: "self: float32[2, 3], mat2: float32[2, 3]".
   std::string describe() const;
+  // Whether autocast was on where it was recorded.
+  bool is_autocast() const noexcept { return autocast_.any(); }
   // What it may write to besides its arguments.
   virtual handles::Reach reach() const noexcept {
     return (row.mutated & OpRow::kWritesElsewhere) != 0 ? handles::Reach::Gradients : handles::Reach::Arguments;
@@ -68,6 +71,7 @@ class Step {
 
  private:
   const at::ThreadLocalState modes_;
+  const AutocastModes autocast_ = AutocastModes::now();
 };
 
 // An op, called "boxed", through values of one type, so no op needs separate code. native/ops/invoke.h, where calls

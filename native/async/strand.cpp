@@ -43,6 +43,7 @@ std::string Step::describe() const {
 
 void Step::run() {
   const at::ThreadLocalStateGuard guard(modes_);
+  const AutocastGuard autocast(autocast_);
   recording.put_now();
   torch::jit::Stack stack = arguments;
   call(&stack);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "native/async/modes.h"
 #include "native/async/pool.h"
 #include "native/env/env_state.h"
 
@@ -13,7 +14,10 @@ namespace {
 
 std::atomic<bool> process_main_ended{false};
 
-void hook(void* state) { end_pool_work(*static_cast<EnvState*>(state)); }
+void hook(void* state) {
+  end_pool_work(*static_cast<EnvState*>(state));
+  async::clear_autocast_cache();  // of a worker that was terminated in a region
+}
 
 }  // namespace
 

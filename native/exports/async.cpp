@@ -137,7 +137,8 @@ napi_value take(Call& call) {
   return take_result(call, *step);
 }
 
-// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown.
+// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype is null if
+// only that is unknown.
 napi_value strand_meta(Call& call) {
   const auto strand = strand_argument(call);
   const double code = read_double(call, call.arguments[1], 1);
@@ -145,7 +146,8 @@ napi_value strand_meta(Call& call) {
   const std::string device = found.defined() ? async::device_of(*strand, code) : "";
   if (device.empty() || found.layout() != c10::kStrided) return Napi::Env(call.env).Null();
   napi_value array = new_array(call, static_cast<size_t>(found.dim()) + 2);
-  set_element(call, array, 0, to_js(call, found.scalar_type()));
+  const bool known = async::is_dtype_known(*strand, code);
+  set_element(call, array, 0, known ? to_js(call, found.scalar_type()) : Napi::Env(call.env).Null());
   set_element(call, array, 1, write_string(call, device));
   for (int64_t i = 0; i < found.dim(); ++i) {
     set_element(call, array, static_cast<size_t>(i) + 2, write_int(call, found.size(i)));

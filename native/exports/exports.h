@@ -53,6 +53,7 @@ ExportList handle_exports();
 ExportList tensor_exports();
 ExportList data_exports();
 ExportList autograd_exports();
+ExportList autocast_exports();
 ExportList gradient_exports();
 ExportList hook_exports();
 ExportList function_exports();

@@ -169,6 +169,21 @@ for given in ([batch], [batch, None, padding]):
     record("fused", torch.nn.TransformerEncoderLayer, [8, 2, 16], {"batch_first": True}, given, {}, False, False)
 for given in ([batch, batch, batch], [batch, batch, batch, padding, False]):
     record("fused", torch.nn.MultiheadAttention, [8, 2], {"batch_first": True}, given, {}, False, False)
+# Masks, with which later releases use fused ops too; causal ones are recognized.
+before = torch.ones(4, 4).triu(1).bool()
+causal = torch.zeros(4, 4).masked_fill_(before, float("-inf"))
+for given in ([batch, before], [batch, before, padding], [batch, causal]):
+    record("masked", torch.nn.TransformerEncoderLayer, [8, 2, 16], {"batch_first": True}, given, {}, False, False)
+for given in ([before], [before.expand(4, 4, 4)], [causal], [causal.expand(4, 4, 4)]):
+    for needs in (True, False):
+        for mask in (None, padding):
+            given_all = [batch, batch, batch, mask, needs, *given]
+            record("masked", torch.nn.MultiheadAttention, [8, 2, 0.5], {"batch_first": True}, given_all, {}, False, False)
+options = {"batch_first": True, "dropout": 0.0}
+for grad in (True, False):
+    for given in ([], [causal, causal], [None, before, None, padding], [before, before, None, padding, padding, padding]):
+        record("masked", torch.nn.Transformer, [8, 2, 2, 2, 16], options, [batch, batch, *given], {}, grad, grad)
+        record("masked", torch.nn.TransformerDecoderLayer, [8, 2, 16], options, [batch, batch, *given[1:4]], {}, grad, grad)
 
 # (function, shape, arguments): torch.nn.init
 INITS = [

@@ -121,7 +121,8 @@ export function differences(one: Case, tensors: any[]): string[] {
     const inputs = one.inputs.map((input) => decoded(input, tensors));
     torch.manualSeed(12);
     // One tensor for all three, as the fused attention requires.
-    if (one.source === 'fused' && one.name === 'MultiheadAttention') inputs.splice(1, 2, inputs[0], inputs[0]);
+    if ((one.source === 'fused' || one.source === 'masked') && one.name === 'MultiheadAttention')
+      inputs.splice(1, 2, inputs[0], inputs[0]);
     const passed = inputs.map((input, i) => (module.inplace === true && i === 0 ? input.clone() : input));
     const before = torch.memory().tensors;
     const output = one.grad ? module.forward(...passed) : torch.noGrad(() => module.forward(...passed));

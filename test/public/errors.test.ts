@@ -115,7 +115,13 @@ test(
     }
     untyped.useDeterministicAlgorithms(true, { warnOnly: true });
     expect(untyped.getDeterministicDebugMode()).toBe(1);
+    // This op has no deterministic kernel.
+    const put = () => untyped.zeros([3]).put_(torch.tensor([1n]), torch.ones([1]));
+    put();
+    untyped.useDeterministicAlgorithms(true);
+    expect(codeOf(put)).toBe('ERR_TORCH_RUNTIME');
     untyped.useDeterministicAlgorithms(false);
+    put();
     expect(codeOf(() => untyped.setDeterministicDebugMode('loud'))).toBe('ERR_TORCH_ARGUMENT');
     untyped.setFloat32MatmulPrecision('high');
     expect(untyped.getFloat32MatmulPrecision()).toBe('high');

@@ -81,6 +81,18 @@ const functions = {
   ...require('./handwritten-data.cjs')({ torch, options, list, generator, nothing }),
   getAllocationThreshold: nothing(numbers),
   setAllocationThreshold: nothing(numbers),
+  autocast: [
+    (fire) => torch.autocast({}, () => read(fire, 5)),
+    (fire) => torch.autocast(options(fire, 'enabled', true), () => 5),
+  ],
+  'amp.autocast': nothing('it is torch.autocast'),
+  clearAutocastCache: nothing(numbers),
+  getAutocastCpuDtype: nothing(numbers),
+  getAutocastDtype: nothing(numbers),
+  getAutocastGpuDtype: nothing(numbers),
+  isAutocastCacheEnabled: nothing(numbers),
+  isAutocastCpuEnabled: nothing(numbers),
+  isAutocastEnabled: nothing(numbers),
   'audit.label': [(fire) => torch.audit.label('a', 'b', () => read(fire, 5))],
   'audit.mark': nothing(numbers),
   backward: [
@@ -390,6 +402,7 @@ const asyncs = {
   'torch.async, a list': (fire, t) => torch.async.sum(t, list(fire, [0])),
   'torch.run, an option': (fire, t) => torch.run((T) => T.sum(T.mul(t, 2), options(fire, 'dim', [0]))),
   'torch.run, a method of a pending tensor': (fire, t) => torch.run((T) => T.mul(t, 2).sum(options(fire, 'dim', [0]))),
+  'torch.run, autocast': (fire, t) => torch.run((T) => T.autocast({}, () => read(fire, T.sum(T.mul(t, 2), [0])))),
   'torch.run, noGrad': (fire, t) => torch.run((T) => T.noGrad(() => read(fire, T.sum(T.mul(t, 2), [0])))),
 };
 

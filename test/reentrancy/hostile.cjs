@@ -86,7 +86,8 @@ function hostileKit(lib) {
 
   const state = () => {
     const { current } = native.scopesNow;
-    return [current, native.flags[5], torch.isGradEnabled(), torch.isInferenceModeEnabled()];
+    const autocast = torch.isAutocastCpuEnabled();
+    return [current, native.flags[5], torch.isGradEnabled(), torch.isInferenceModeEnabled(), autocast];
   };
 
   /** After a call, in its enclosing scope: the callback's tensors exist and belong to the program, and state is restored. */

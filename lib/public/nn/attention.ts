@@ -1,11 +1,15 @@
 /** torch/nn/functional.py: multi_head_attention_forward. */
 
 import { composed, define } from '../../call/define';
+import { since } from '../../optim/release';
 import type { Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
 
 const fn = 'multiHeadAttentionForward';
+
+/** From PyTorch 2 on masks are added, and attention without its weights is one op. The last bits differ. */
+const isFused = since(2, 0);
 
 function demandShape(name: string, tensor: Tensor | null, shape: readonly number[]): void {
   if (tensor === null || sameShape(tensor.shape, shape)) return;
@@ -27,13 +31,24 @@ const linear = (x: Tensor, weight: Tensor, bias: Tensor | null): Tensor =>
 
 const thirds = (t: Tensor | null): (Tensor | null)[] => (t === null ? [null, null, null] : t.chunk(3));
 
+/** The parts of a joint projection. */
+function partsOf(joint: Tensor, count: number): Tensor[] {
+  if (!isFused) return joint.chunk(count, -1) as Tensor[];
+  const all = (joint.unflatten(-1, [count, joint.shape.at(-1)! / count]) as Tensor)
+    .unsqueeze(0)
+    .transpose(0, -2)
+    .squeeze(-2)
+    .contiguous();
+  return Array.from({ length: count }, (_, i) => all.select(0, i) as Tensor);
+}
+
 /** Key and value are one tensor, and are projected together. */
 function projectedPair(q: Tensor, k: Tensor, packed: Tensor, bias: Tensor | null): Tensor[] {
   const embed = q.shape[2]!;
   const parts = (t: Tensor): [Tensor, Tensor] => aten.split!(t, [embed, 2 * embed]);
   const [qWeight, pairWeight] = parts(packed);
   const [qBias, pairBias] = bias === null ? [null, null] : parts(bias);
-  return [linear(q, qWeight, qBias), ...linear(k, pairWeight, pairBias).chunk(2, -1)];
+  return [linear(q, qWeight, qBias), ...partsOf(linear(k, pairWeight, pairBias), 2)];
 }
 
 /** Projects query, key and value with one packed weight, or with three. */
@@ -51,7 +66,7 @@ function projected(
     inputs.forEach((x, i) => {
       demandShape(names[i]!, demand(names[i]!, separate[i]!), [embed, x.shape[2]!]);
     });
-  if (!useSeparate && q === k && k === v) return linear(q!, demand('inProjWeight', packed), bias).chunk(3, -1);
+  if (!useSeparate && q === k && k === v) return partsOf(linear(q!, demand('inProjWeight', packed), bias), 3);
   if (!useSeparate && k === v) return projectedPair(q!, k!, demand('inProjWeight', packed), bias);
   const weights = useSeparate ? separate : thirds(demand('inProjWeight', packed));
   const biases = thirds(bias);
@@ -59,9 +74,9 @@ function projected(
 }
 
 /** Converts a boolean mask to floats to add: -inf where it is true. */
-function additive(mask: Tensor, like: Tensor): Tensor {
+export function additive(mask: Tensor, like: Tensor): Tensor {
   if (mask.dtype !== 'bool') return mask;
-  const zeros = aten.zerosLike!(mask, { dtype: like.dtype }) as Tensor;
+  const zeros = like.newZeros(mask.shape) as Tensor; // in the dtype of `like`, which torch.run may not know yet
   return zeros.maskedFill_(mask, Number.NEGATIVE_INFINITY);
 }
 
@@ -96,6 +111,7 @@ function withPadding(
     .expand([-1, heads, -1, -1])
     .reshape([batch * heads, 1, keys]);
   if (mask === null) return wide;
+  if (isFused) return mask.add(wide);
   return mask.dtype === 'bool' ? mask.logicalOr(wide) : mask.maskedFill(wide, Number.NEGATIVE_INFINITY);
 }
 
@@ -124,6 +140,7 @@ function multiHeadAttentionForward(
   staticK: Tensor | null,
   staticV: Tensor | null,
   averageAttnWeights: boolean,
+  isCausal: boolean,
 ): [Tensor, Tensor | null] {
   demandDims('query', query, [2, 3]);
   const batched = query.ndim === 3;
@@ -143,6 +160,10 @@ function multiHeadAttentionForward(
   if (!sameShape(inputs[1]!.shape.slice(0, compared), inputs[2]!.shape.slice(0, compared))) {
     throw refuse(fn, 'value', `the key's sizes ${sizes(key.shape)}`, value);
   }
+  if (isCausal && !isFused) throw refuse(fn, 'isCausal', 'false before libtorch 2', isCausal);
+  if (isCausal && attnMask === null) throw refuse(fn, 'attnMask', 'a Tensor, with isCausal', attnMask);
+  // The fused op needs no mask to be causal. A mask over keys, or weights of attention, need it.
+  const isOnlyCausal = isCausal && keyPaddingMask === null && !needWeights;
   const rows = batch * heads;
   let [q, k, v] = projected(
     inputs,
@@ -151,8 +172,10 @@ function multiHeadAttentionForward(
     useSeparateProjWeight,
     inProjBias,
   ) as [Tensor, Tensor, Tensor];
-  let mask = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, rows);
-  let padding = keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0);
+  const checked = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, rows);
+  const summable = (one: Tensor | null) => (one === null || !isFused ? one : additive(one, query));
+  let mask = isOnlyCausal ? null : summable(checked);
+  let padding = summable(keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0));
   // Entries appended to the keys are not masked.
   const widenMasks = () => {
     if (mask !== null) mask = nn.pad!(mask, [0, 1]) as Tensor;
@@ -175,14 +198,37 @@ function multiHeadAttentionForward(
   k = staticK === null ? byHead(k) : fixed('staticK', staticK);
   v = staticV === null ? byHead(v) : fixed('staticV', staticV);
   if (addZeroAttn) {
-    const zero = (t: Tensor) => aten.zeros!([rows, 1, headDim], { dtype: t.dtype, device: t.device }) as Tensor;
+    const zero = (t: Tensor) => t.newZeros([rows, 1, headDim]) as Tensor;
     k = aten.cat!([k, zero(k)], 1);
     v = aten.cat!([v, zero(v)], 1);
     widenMasks();
   }
   const sourceLength = k.shape[1]!;
   mask = withPadding(mask, padding, batch, heads, sourceLength);
-  const scaled = q.div(Math.sqrt(headDim));
+  const unbatched = (t: Tensor, dim: number) => (batched ? t : t.squeeze(dim));
+  const outputOf = (flat: Tensor): Tensor => {
+    const joined = linear(flat, outProjWeight, outProjBias);
+    return unbatched(joined.view([targetLength, batch, joined.shape[1]!]), 1);
+  };
+  if (isFused && !needWeights) {
+    const split = (t: Tensor, length: number) => t.view([batch, heads, length, headDim]);
+    const wide =
+      mask?.ndim === 3 && mask.shape[0] === 1 ? mask.unsqueeze(0) : mask?.view([batch, heads, -1, sourceLength]);
+    const attended: Tensor = nn.scaledDotProductAttention!(
+      split(q, targetLength),
+      split(k, sourceLength),
+      split(v, sourceLength),
+      wide ?? null,
+      training ? dropoutP : 0,
+      isOnlyCausal,
+    );
+    const flat = attended
+      .permute([2, 0, 1, 3])
+      .contiguous()
+      .view([batch * targetLength, embed]);
+    return [outputOf(flat), null];
+  }
+  const scaled = isFused ? q.mul(Math.sqrt(1 / headDim)) : q.div(Math.sqrt(headDim));
   const scores: Tensor =
     mask === null ? scaled.bmm(k.transpose(-2, -1)) : aten.baddbmm!(additive(mask, q), scaled, k.transpose(-2, -1));
   let weights = scores.softmax(-1);
@@ -192,13 +238,11 @@ function multiHeadAttentionForward(
     .transpose(0, 1)
     .contiguous()
     .view([targetLength * batch, embed]);
-  const mixed = linear(flat, outProjWeight, outProjBias);
-  const output = mixed.view([targetLength, batch, mixed.shape[1]!]);
-  const unbatched = (t: Tensor, dim: number) => (batched ? t : t.squeeze(dim));
-  if (!needWeights) return [unbatched(output, 1), null];
+  const output = outputOf(flat);
+  if (!needWeights) return [output, null];
   const perHead = weights.view([batch, heads, targetLength, sourceLength]);
-  const shown = averageAttnWeights ? perHead.sum([1]).div(heads) : perHead;
-  return [unbatched(output, 1), unbatched(shown, 0)];
+  const mean = () => (isFused ? perHead.mean([1]) : perHead.sum([1]).div(heads));
+  return [output, unbatched(averageAttnWeights ? mean() : perHead, 0)];
 }
 
 define(['nn.functional'], { multiHeadAttentionForward: composed(multiHeadAttentionForward) });

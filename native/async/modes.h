@@ -1,0 +1,52 @@
+// Autocast: the ops' lower precision, which libtorch keeps per thread.
+#pragma once
+
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+
+#include <array>
+
+namespace ltn::async {
+
+// The devices that torch.autocast knows.
+constexpr std::array kAutocastDevices = {c10::DeviceType::CPU, c10::DeviceType::CUDA};
+
+// The settings of a thread. at::ThreadLocalState also carries whether autocast is on, but not these.
+struct AutocastModes {
+  struct OfDevice {
+    bool enabled;
+    c10::ScalarType dtype;
+  };
+  std::array<OfDevice, kAutocastDevices.size()> devices;
+  bool caches;  // whether weights are cast once per region
+
+  static AutocastModes now() noexcept;
+  // Throws for a dtype that libtorch does not cast to on the device.
+  void set() const;
+  bool any() const noexcept;
+};
+
+// The dtype that autocast chooses for a device now.
+c10::ScalarType autocast_dtype(c10::DeviceType device);
+bool autocast_enabled(c10::DeviceType device);
+
+// Whether ops on the CPU can be cast to float16, as torch.autocast of that release says.
+extern const bool kAutocastHasHalf;
+
+// Frees the casted weights. libtorch 1.13 has them per thread, later releases per process.
+void clear_autocast_cache() noexcept;
+
+// Sets modes for ops of another thread, and restores that thread's own afterwards. Does nothing if autocast is off.
+class AutocastGuard {
+ public:
+  explicit AutocastGuard(const AutocastModes& modes);
+  ~AutocastGuard();
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+
+ private:
+  const bool changes_;
+  AutocastModes before_{};
+};
+
+}  // namespace ltn::async
