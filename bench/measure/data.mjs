@@ -32,7 +32,7 @@ export async function measureData({ dataRounds, pictures, rows = ROWS, resumed =
   const node = [process.execPath, inRoot('bench', 'node', 'data.cjs')];
   const torch = python === undefined ? null : [python, inRoot('bench', 'python', 'data.py')];
   const questions = {
-    epoch: [node, 'epoch', rows, 5],
+    epoch: [node, 'epoch', rows, 20],
     'images 1': [node, 'images', 1, folder],
     'images 2': [node, 'images', 2, folder],
     prefetch: [node, 'prefetch', PREFETCH],
@@ -40,7 +40,7 @@ export async function measureData({ dataRounds, pictures, rows = ROWS, resumed =
     resume: [node, 'resume', resumed],
     ...(torch === null
       ? {}
-      : { 'python epoch': [torch, 'epoch', rows, 3], 'python images 2': [torch, 'images', 2, folder] }),
+      : { 'python epoch': [torch, 'epoch', rows, 5], 'python images 2': [torch, 'images', 2, folder] }),
   };
   /** @type {Record<string, any[]>} */
   const answers = Object.fromEntries(Object.keys(questions).map((name) => [name, []]));

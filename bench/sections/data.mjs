@@ -56,14 +56,14 @@ export async function dataSection(plan, measured) {
     [
       `resuming at ${integer(plan.resumed ?? RESUMED)} samples`,
       '< 50 ms',
-      `${resume.toFixed(1)} ms`,
+      `${resume.toFixed(1)} ms (CPU time: ${middle('resume', 'cpu').toFixed(1)} ms)`,
       verdict(resume < 50),
     ],
   ];
   return [
     '## Data',
-    `Medians of ${plan.dataRounds} rounds; one thread for ops. The pictures are JPEG files of 500 × 375, decoded, resized to ` +
-      '224 and cropped: by sharp, whose own threads decode the pictures of a batch, and by Pillow. The budget is compared ' +
+    `Medians of ${plan.dataRounds} rounds; one thread for ops. An epoch is the best of 20 passes in a process, of PyTorch the best of 5. The pictures are JPEG files of 500 × 375, decoded, resized to ` +
+      '224 and cropped: by sharp, whose own threads decode the pictures of a batch, so that one worker may use all cores, and by Pillow. The budget is compared ' +
       'with what the process holds more than with a budget of 1 MiB.',
     table(['', 'Goal', 'Measured', ''], rows),
     noise([

@@ -176,7 +176,7 @@ function tokenCause(capture: Capture, site: SiteReport, group: Group): Cause | u
   const sum = (value: (one: TokenTotals) => number) => tokens.reduce((total, one) => total + value(one), 0);
   const [waiting, bytes] = [sum((one) => one.waiting), sum((one) => one.waitingBytes)];
   const remedy = 'take each with `torch.fromShared`, or dispose it';
-  if (waiting > 0 && bytes >= MOST * site.hiddenBytes) {
+  if (waiting > 0 && bytes >= MIN_SHARE * site.hiddenBytes) {
     const [made, taken] = [sum((one) => one.made), sum((one) => one.taken)];
     return {
       kind: 'tokens',

@@ -127,7 +127,7 @@ export type LSTM = recurrent.LSTM;
 type Mask = Tensor | null;
 type AttentionArgs =
   | [options?: attention.AttentionOptions]
-  | [keyPaddingMask?: Mask, needWeights?: boolean, attnMask?: Mask, averageAttnWeights?: boolean];
+  | [keyPaddingMask?: Mask, needWeights?: boolean, attnMask?: Mask, averageAttnWeights?: boolean, isCausal?: boolean];
 interface ShapedAttention<Name extends string, E extends number, K extends number, V extends number>
   extends attention.MultiheadAttention {
   readonly embedDim: E;
@@ -168,8 +168,10 @@ interface TransformerArgs extends Factory {
   normFirst?: boolean | undefined;
   bias?: boolean | undefined;
 }
-type EncoderArgs = [options?: layers.EncoderLayerOptions] | [srcMask?: Mask, srcKeyPaddingMask?: Mask];
-type DecoderArgs = [options?: layers.DecoderLayerOptions] | layers.Four;
+type EncoderArgs =
+  | [options?: layers.EncoderLayerOptions]
+  | [srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean];
+type DecoderArgs = [options?: layers.DecoderLayerOptions] | layers.DecoderRest;
 
 interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
   /** For the compiler: what `forward` does with shapes. */
@@ -227,7 +229,7 @@ interface ShapedEncoder<R> extends transformer.TransformerEncoder {
   readonly _rule?: R;
   forward<T extends Tensor>(
     src: T & LayerTakes<T, R>,
-    ...more: [options?: transformer.EncoderOptions] | [mask?: Mask, srcKeyPaddingMask?: Mask]
+    ...more: [options?: transformer.EncoderOptions] | [mask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean | null]
   ): LayerGives<T, R>;
 }
 type EncoderOf<L> =
@@ -275,7 +277,7 @@ interface ShapedTransformer<Name extends string, Size extends number> extends tr
   forward<S extends Tensor, T extends Tensor>(
     src: S & LayerTakes<S, SequenceRule<`${Name}, src`, Size>>,
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
-    ...more: [options?: transformer.TransformerOptions] | [srcMask?: Mask, ...Mask[]]
+    ...more: [options?: transformer.TransformerOptions] | [srcMask?: Mask, ...rest: (Mask | boolean)[]]
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
 interface TransformerClass {

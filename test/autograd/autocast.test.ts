@@ -137,7 +137,7 @@ class Net extends torch.nn.Module {
   rnn = new torch.nn.LSTM(16, 8, { batchFirst: true });
   fc = new torch.nn.Linear(8, 10);
 
-  forward(input: any): any {
+  override forward(input: any): any {
     const x = torch.nn.functional.maxPool2d(this.norm.forward(this.conv.forward(input)).relu(), 2) as any;
     const [all] = this.rnn.forward(x.flatten(2));
     const at = (time: number) => untyped.select(all, 1, time);

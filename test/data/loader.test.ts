@@ -111,7 +111,8 @@ test('Subset, ConcatDataset and ChainDataset', async () => {
   expect([one.length, all.length, all.cumulativeSizes]).toEqual([3, 8, [3, 6, 8]]);
   expect(all.getItem(6)).toBe('a');
   expect(torch.scope(() => all.getItem(1).x.toArray())).toEqual([4, 4]);
-  expect(() => all.getItem(8)).toThrow(/expected an index from -8 to 7, got 8/);
+  expect(() => all.getItem(8)).toThrow(/ConcatDataset: expected an index from -8 to 7, got 8/);
+  for (const dataset of [all, one]) expect(codeOf(() => dataset.getItem(8))).toBe('ERR_TORCH_INDEX');
   const inner = new Subset(new TensorDataset(torch.arange(10)), [9, 8, 7, 6]);
   const nested = new DataLoader(new Subset(inner, [3, 0]), { batchSize: 2 });
   torch.scope(() => expect(lists([...nested].map(([x]) => x))).toEqual([[6, 9]]));

@@ -46,7 +46,9 @@ test('without progress it stops early, and a loss that is not finite ends it wit
     run(PROGRAM, ['--rate', '1e30', '--steps', '5']),
   ]);
   expect(idle).toMatchObject({ code: 0, stderr: '' });
-  expect(idle.stdout).toMatch(/^epoch 1: .*\nepoch 2: .*\nthe net of epoch 1 reads [\d.]+ % of 1670 new digits\n$/);
+  expect(idle.stdout).toMatch(
+    /^epoch 1, step 2 .*\nepoch 1: .*\nepoch 2, step 2 .*\nepoch 2: .*\nthe net of epoch 1 reads [\d.]+ % of 1670 new digits\n$/,
+  );
   expect(wild.code).toBe(1);
   expect(wild.stderr).toMatch(/expected a finite loss at step 2, got NaN/);
 });

@@ -154,7 +154,8 @@ export class ImageDataset extends Dataset<ImageSample> {
   static module = __filename;
   readonly files: readonly string[];
   readonly labels: readonly number[] | null;
-  readonly plan: Plan;
+  /** @internal */
+  readonly _plan: Plan;
 
   constructor(files: readonly FilePath[], options: ImageDatasetOptions = {}) {
     super();
@@ -162,7 +163,7 @@ export class ImageDataset extends Dataset<ImageSample> {
     if (!Array.isArray(files)) throw argumentError(fn, 'files', 'a list of files', files);
     const { labels, ...how } = ownOptions(fn, options, [...known, 'labels']);
     this.files = files.map((file) => pathOf(fn, 'files', file));
-    this.plan = planOf(fn, how);
+    this._plan = planOf(fn, how);
     this.labels = labels ?? null;
     if (labels !== undefined && !(Array.isArray(labels) && labels.every(Number.isSafeInteger))) {
       throw argumentError(fn, 'labels', 'a list of integers', labels);
@@ -182,7 +183,7 @@ export class ImageDataset extends Dataset<ImageSample> {
   }
 
   override async getItems(indices: number[], contexts?: SampleContext[]): Promise<unknown> {
-    const { crop, resize, channels } = this.plan;
+    const { crop, resize, channels } = this._plan;
     const size = crop ?? (typeof resize === 'object' ? resize : null);
     if (size === null) return settle(indices.map((index, i) => this.getItem(index, contexts?.[i])));
     const [height, width] = size;
@@ -214,7 +215,7 @@ async function settle<T>(all: readonly Promise<T>[]): Promise<T[]> {
 function pictureOf(dataset: ImageDataset, index: number, context: SampleContext | undefined) {
   const file = Number.isInteger(index) ? dataset.files.at(index) : undefined;
   if (file === undefined) throw indexError(FN, dataset.length, index);
-  return decoded(FN, file, dataset.plan, context);
+  return decoded(FN, file, dataset._plan, context);
 }
 
 const IMAGES = /\.(jpe?g|png|webp|gif|tiff?|avif|bmp|ppm|pgm|pbm)$/i;

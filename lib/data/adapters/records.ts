@@ -7,14 +7,11 @@ import { type AnyIterable, IterableDataset, isIterable } from '../dataset';
 import { fileError } from './columns';
 import { type Cursor, placeOf } from './cursor';
 
-/** A Node stream, or another iterable: what `open` returns. */
-type Opened<T> = AnyIterable<T> & { destroy?: () => unknown };
-
 /** What a stream yields; `open` is called at the start of each pass, and the stream destroyed at its end. */
 export class StreamDataset<T = any> extends IterableDataset<T> {
-  readonly open: () => Opened<T> | PromiseLike<Opened<T>>;
+  readonly open: () => AnyIterable<T> | PromiseLike<AnyIterable<T>>;
 
-  constructor(open: () => Opened<T> | PromiseLike<Opened<T>>) {
+  constructor(open: () => AnyIterable<T> | PromiseLike<AnyIterable<T>>) {
     super();
     if (typeof open !== 'function') {
       throw argumentError('utils.data.StreamDataset', 'open', 'a function that opens a stream', open);
@@ -30,7 +27,7 @@ export class StreamDataset<T = any> extends IterableDataset<T> {
     try {
       yield* stream as AsyncIterable<T>;
     } finally {
-      stream.destroy?.();
+      (stream as { destroy?: () => unknown }).destroy?.();
     }
   }
 }

@@ -58,7 +58,7 @@ function load(file: string, columns: readonly string[] | null, mmap: boolean): S
  *
  * @throws ERR_TORCH_FILE if a file lacks a tensor, or its tensors have different numbers of rows
  */
-export class ShardDataset extends Dataset<Shard> {
+export class ShardDataset extends Dataset<Record<string, Tensor>> {
   static module = __filename;
   readonly files: readonly string[];
   readonly columns: readonly string[];
@@ -90,13 +90,13 @@ export class ShardDataset extends Dataset<Shard> {
     return this.cumulativeSizes.at(-1)!;
   }
 
-  getItem(index: number): Shard {
+  getItem(index: number): Record<string, Tensor> {
     const { shard, row } = placeOf(this, index);
     return mapped(this.columns, (name) => shardOf(this, shard)[name]!.select(0, row) as Tensor);
   }
 
   /** The batch of these rows. */
-  override getItems(indices: number[]): Shard {
+  override getItems(indices: number[]): Record<string, Tensor> {
     const places = indices.map((index) => placeOf(this, index));
     const shards = [...new Set(places.map(({ shard }) => shard))];
     return ownScope(() => {
