@@ -23,6 +23,7 @@ export async function pprofSection({ profiled, profileRounds }) {
       ['', 'Milliseconds', 'Goal'],
       [
         ['the event loop is blocked', range(blocked), `< ${GOAL_MS}`],
+        ['the same in CPU time', range(summarise(answers.map(({ cpu }) => cpu))), '–'],
         ['the whole answer', range(whole), '–'],
       ],
     ),

@@ -134,8 +134,9 @@ function graphText(
   const of =
     bytes > 0 ? ` ${formatBytes(bytes)} held by graphs ${bytes === 1 ? 'was' : 'were'} allocated at ${made}.` : '';
   const carrier = graph.onGradient ? 'has a gradient that carries' : 'carries';
+  const older = graph.onGradient ? 'the tensor whose gradient' : 'the tensor that';
   const carries = graph.isOlder
-    ? `allocates what a graph of ${size}${step} holds; the ${graph.onGradient ? 'gradient of a ' : ''}tensor that carries it is older than the recording`
+    ? `allocates memory of a graph of ${size}${step}; ${older} carries it is older than the recording`
     : `${carrier} a graph of ${size}${step}`;
   return (
     `${bold(line(site))}${called} ${carries}; ${graph.onGradient ? GRADIENT_REMEDY : 'use detach() or item()'}. ` +

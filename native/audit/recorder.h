@@ -51,12 +51,12 @@ class Recorder {
     std::vector<SiteDefinition> sites;
     std::vector<ShapeDefinition> shapes;
     std::vector<LabelDefinition> labels;
-    std::vector<CellRow> rows;       // changed counters
-    std::vector<BirthEntry> births;  // that outlived the interval; the others are only in the rows
-    std::vector<uint32_t> deaths;    // of written births
-    std::vector<ScopeEntry> scopes;  // written births that a scope owns: new ones, and those it got since
-    std::vector<uint32_t> kept;      // written births that left their scope for the collector
-    std::vector<GraphRow> graphs;    // of sites that a census counted
+    std::vector<CellRow> rows;           // changed counters
+    std::vector<BirthEntry> births;      // that outlived the interval; the others are only in the rows
+    std::vector<uint32_t> deaths;        // of written births
+    std::vector<ScopeEntry> scopes;      // written births that a scope owns: new ones, and those it got since
+    std::vector<uint32_t> kept;          // written births that left their scope for the collector
+    std::vector<GraphRow> graphs;        // of sites that a census counted
     std::vector<OpeningEntry> openings;  // lines that opened scopes
     std::vector<TokenRow> tokens;        // changed counters of tokens
   };

@@ -318,12 +318,11 @@ void Writer::make_room() {
     dropped_births_ += without;
   }
   constexpr int64_t kRoundBytes = 512;  // headers of packets, the round itself, the end
-  int64_t coming =
-      kRoundBytes + static_cast<int64_t>(changes_.births.size() * kBirthBytes + changes_.deaths.size() * 4 +
-                                         changes_.scopes.size() * kScopeBytes + changes_.kept.size() * 4 +
-                                         changes_.rows.size() * kRowBytes + changes_.graphs.size() * kGraphBytes +
-                                         changes_.openings.size() * kOpeningBytes +
-                                         changes_.tokens.size() * kTokenBytes);
+  int64_t coming = kRoundBytes + static_cast<int64_t>(
+                                     changes_.births.size() * kBirthBytes + changes_.deaths.size() * 4 +
+                                     changes_.scopes.size() * kScopeBytes + changes_.kept.size() * 4 +
+                                     changes_.rows.size() * kRowBytes + changes_.graphs.size() * kGraphBytes +
+                                     changes_.openings.size() * kOpeningBytes + changes_.tokens.size() * kTokenBytes);
   for (const auto& site : changes_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
   for (const auto& shape : changes_.shapes)
     coming += static_cast<int64_t>(shape.sizes.size() * 8 + kPacketHeaderBytes + 4);

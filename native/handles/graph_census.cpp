@@ -230,7 +230,8 @@ void SlotTable::take_census(bool collected) {
   audit::places_of(capture, records.data(), records.size(), places.data());
   size_t known = 0;
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].known) candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms, candidates[i].flags};
+    if (places[i].known)
+      candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms, candidates[i].flags};
   }
   candidates.resize(known);
   audit::add_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));
