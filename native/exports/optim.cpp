@@ -90,8 +90,8 @@ double number(Call& call, size_t index) { return read_double(call, call.argument
 bool flag(Call& call, size_t index) { return read_bool(call, call.arguments[index], index); }
 
 napi_value step_adam(Call& call) {
-  const optim::AdamOptions options{number(call, 2), number(call, 3), number(call, 4), number(call, 5), number(call, 6),
-                                   flag(call, 7),   flag(call, 8),   {flag(call, 9),  flag(call, 10)}};
+  const optim::AdamOptions options{number(call, 2), number(call, 3), number(call, 4), number(call, 5),
+                                   number(call, 6), flag(call, 7),   flag(call, 8),   {flag(call, 9), flag(call, 10)}};
   return step_all<optim::AdamRow>(call, 5, options, [](Rows& rows) {
     return optim::AdamRow{rows.parameter(), rows.grad(), rows.needed(), rows.needed(), rows.optional(), rows.needed()};
   });
@@ -106,8 +106,13 @@ napi_value step_sgd(Call& call) {
 }
 
 napi_value step_rmsprop(Call& call) {
-  const optim::RmspropOptions options{number(call, 2), number(call, 3), number(call, 4),               number(call, 5),
-                                      number(call, 6), flag(call, 7),   {flag(call, 8), flag(call, 9)}};
+  const optim::RmspropOptions options{number(call, 2),
+                                      number(call, 3),
+                                      number(call, 4),
+                                      number(call, 5),
+                                      number(call, 6),
+                                      flag(call, 7),
+                                      {flag(call, 8), flag(call, 9)}};
   return step_all<optim::RmspropRow>(call, 5, options, [&](Rows& rows) {
     return optim::RmspropRow{rows.parameter(), rows.grad(),
                              rows.needed(),    options.momentum > 0 ? rows.needed() : rows.optional(),
@@ -132,19 +137,19 @@ constexpr Export step_export(const char* name, const char* schema) {
 
 const Export kExports[] = {
     step_export<&step_adam, 11>("optimAdam",
-                                  "optimAdam(Float64Array rows, int count, float lr, float beta1, float beta2, "
-                                  "float eps, float weightDecay, bool isDecoupled, bool maximize, bool lerps, "
-                                  "bool rootsByPow) -> bool"),
+                                "optimAdam(Float64Array rows, int count, float lr, float beta1, float beta2, "
+                                "float eps, float weightDecay, bool isDecoupled, bool maximize, bool lerps, "
+                                "bool rootsByPow) -> bool"),
     step_export<&step_sgd, 8>("optimSgd",
-                                "optimSgd(Float64Array rows, int count, float lr, float momentum, float dampening, "
-                                "float weightDecay, bool nesterov, bool maximize) -> bool"),
+                              "optimSgd(Float64Array rows, int count, float lr, float momentum, float dampening, "
+                              "float weightDecay, bool nesterov, bool maximize) -> bool"),
     step_export<&step_rmsprop, 10>("optimRmsprop",
-                                     "optimRmsprop(Float64Array rows, int count, float lr, float alpha, float eps, "
-                                     "float weightDecay, float momentum, bool maximize, bool lerps, bool rootsByPow) "
-                                     "-> bool"),
+                                   "optimRmsprop(Float64Array rows, int count, float lr, float alpha, float eps, "
+                                   "float weightDecay, float momentum, bool maximize, bool lerps, bool rootsByPow) "
+                                   "-> bool"),
     step_export<&step_adagrad, 7>("optimAdagrad",
-                                    "optimAdagrad(Float64Array rows, int count, float lr, float lrDecay, float eps, "
-                                    "float weightDecay, bool maximize) -> bool"),
+                                  "optimAdagrad(Float64Array rows, int count, float lr, float lrDecay, float eps, "
+                                  "float weightDecay, bool maximize) -> bool"),
 };
 
 }  // namespace

@@ -35,8 +35,8 @@ struct AdagradOptions {
   bool maximize;
 };
 
-// A parameter, its gradient and its state; tensors that the formula does not need are undefined. Copies, so that none is
-// freed during the step.
+// A parameter, its gradient and its state; tensors that the formula does not need are undefined. Copies, so that none
+// is freed during the step.
 struct AdamRow {
   at::Tensor parameter, grad, average, squares, largest, step;
 };

@@ -1,0 +1,86 @@
+/** Steps of a whole group in one native call: the values, versions and errors of the formulas in TypeScript. */
+import { torch } from '../support/torch';
+
+const { optim } = torch;
+type Made = InstanceType<typeof optim.Adam>;
+type Class = new (params: any, options: any) => Made;
+
+const cases: [name: 'Adam' | 'AdamW' | 'SGD' | 'RMSprop' | 'Adagrad', options: object][] = [
+  ['Adam', { lr: 0.01 }],
+  ['Adam', { lr: 0.01, weightDecay: 0.1, amsgrad: true, maximize: true }],
+  ['AdamW', { lr: 0.01, weightDecay: 0.1 }],
+  ['SGD', { lr: 0.01, weightDecay: 0.1, maximize: true }],
+  ['SGD', { lr: 0.01, momentum: 0.9, nesterov: true }],
+  ['SGD', { lr: 0.01, momentum: 0.9, dampening: 0.5 }],
+  ['RMSprop', { lr: 0.01, momentum: 0.9, centered: true, weightDecay: 0.1 }],
+  ['RMSprop', { lr: 0.01 }],
+  ['Adagrad', { lr: 0.01, lrDecay: 0.1, weightDecay: 0.1, maximize: true }],
+];
+
+/** Of several dtypes and layouts, one of them without gradients. */
+const start = () => [
+  torch.linspace(-1, 2, 37).requiresGrad_(),
+  torch.linspace(-1, 2, 40, { dtype: 'float64' }).view([5, 8]).t().requiresGrad_(),
+  torch.complex(torch.linspace(-1, 1, 9), torch.linspace(2, 1, 9)).requiresGrad_(),
+  torch.linspace(0, 1, 3).requiresGrad_(),
+];
+
+function run(cls: Class, options: object) {
+  const params = start().map((param) => param.detach().clone().requiresGrad_());
+  const optimizer = new cls(params, options);
+  for (let step = 1; step <= 12; step++) {
+    for (const param of params.slice(0, 3))
+      param.grad = param
+        .detach()
+        .mul(0.3)
+        .add(step / 7);
+    optimizer.step();
+  }
+  const plain = (value: any) => (value instanceof torch.Tensor ? value.detach().resolveConj().clone() : value);
+  const states = [...optimizer.stateDict().state].map(([key, state]) => [
+    key,
+    Object.fromEntries(Object.entries(state).map(([name, value]) => [name, plain(value)])),
+  ]);
+  return { params: params.map(plain), states };
+}
+
+test.each(cases)('%s %j: bit for bit as its update', (name, options) => {
+  const native = optim[name] as unknown as Class;
+  // A class with its own update is called for each parameter.
+  const own = class extends (native as any) {
+    update(...args: unknown[]) {
+      super.update(...args);
+    }
+  } as unknown as Class;
+  const [got, expected] = [run(native, options), run(own, options)];
+  expect(got.params).toEqual(expected.params);
+  expect(got.states).toEqual(expected.states);
+  expect(got.params[3]!.toArray()).toEqual(start()[3]!.toArray());
+});
+
+test('a disposed state and options of the wrong kind have coded errors', () => {
+  const p = torch.ones([3]).requiresGrad_();
+  const q = torch.ones([3]).requiresGrad_();
+  const optimizer = new optim.Adam([p, q], { lr: 0.1 });
+  for (const param of [p, q]) param.grad = torch.ones([3]);
+  optimizer.step();
+  optimizer.state.get(q)!.exp_avg.dispose();
+  expect(() => optimizer.step()).toThrow(expect.objectContaining({ code: 'ERR_TORCH_DISPOSED' }));
+  (optimizer.paramGroups[0] as any).lr = 'fast';
+  optimizer.state.delete(q);
+  q.grad = null;
+  const now = p.toArray();
+  expect(() => optimizer.step()).toThrow(/optim\.step: argument 'lr': expected a number, got 'fast'/);
+  expect(p.toArray()).toEqual(now);
+});
+
+test('versions count, so that a graph that needs the old values is refused', () => {
+  const p = torch.ones([2]).requiresGrad_();
+  const optimizer = new optim.SGD([p], { lr: 0.1 });
+  const loss = p.mul(p).sum();
+  p.grad = torch.ones([2]);
+  optimizer.step();
+  p.grad = torch.ones([2]);
+  optimizer.step();
+  expect(() => loss.backward()).toThrow(/modified by an inplace operation/);
+});
