@@ -1,6 +1,7 @@
 /** The measurements behind the sections, made once, at first use, so that the goals and the tables come from one run. */
 import { measureCalls } from './measure/calls.mjs';
 import { measureDigits } from './measure/digits.mjs';
+import { measureExamples } from './measure/examples.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
 import { measureOptim } from './measure/optim.mjs';
@@ -26,6 +27,7 @@ export const measurements = (plan, python, chosen) => ({
   memory: once(() => measureMemory(chosen.has('memory') ? Object.keys(plan.loops) : goalLoops, plan, python)),
   digits: once(() => measureDigits(plan, python)),
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
+  examples: once(() => measureExamples(plan, python)),
   optim: once(() => measureOptim(plan, python)),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
 });

@@ -16,6 +16,7 @@ import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
 import { digitsSection } from './sections/digits.mjs';
+import { examplesSection } from './sections/examples.mjs';
 import { goalsSection } from './sections/goals.mjs';
 import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
@@ -37,6 +38,7 @@ const sections = {
   scopes: scopesSection,
   digits: digitsSection,
   optim: optimSection,
+  examples: examplesSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -64,7 +66,10 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,optim,load,memory,async,audit,http,reports' },
+        only: {
+          type: 'string',
+          default: 'goals,ops,calls,scopes,digits,optim,examples,load,memory,async,audit,http,reports',
+        },
       },
     }).values;
   } catch (error) {

@@ -10,7 +10,9 @@ export const SIDE = 28;
 export async function readPicture(file: string): Promise<Tensor> {
   const picture = sharp(file).greyscale().resize(SIDE, SIDE, { fit: 'fill' });
   const bytes = await picture.raw().toBuffer();
-  return torch.scope(() => torch.fromTypedArray(new Uint8Array(bytes), [1, SIDE, SIDE]).to('float32').div(255) as Tensor);
+  return torch.scope(
+    () => torch.fromTypedArray(new Uint8Array(bytes), [1, SIDE, SIDE]).to('float32').div(255) as Tensor,
+  );
 }
 
 /** Samples `[picture, class]`; the classes are the names of the folders, in order. */

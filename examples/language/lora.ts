@@ -96,7 +96,9 @@ export class Adapter extends torch.nn.Module {
       const missing = mine.filter(([name]) => weights[name] === undefined).map(([name]) => name);
       const others = Object.keys(weights).filter((name) => !mine.some(([own]) => own === name));
       if (missing.length + others.length > 0)
-        throw new Error(`${folder}: expected an adapter of this model, got one without [${missing}] and with [${others}]`);
+        throw new Error(
+          `${folder}: expected an adapter of this model, got one without [${missing}] and with [${others}]`,
+        );
       torch.noGrad(() => {
         for (const [name, weight] of mine) weight.copy_(weights[name]!);
       });

@@ -36,9 +36,7 @@ const TARGETS = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj',
 
 /** The folder of the texts: that of the sources. A checkout has the compiled programs in dist/ too. */
 function sources(): string {
-  return existsSync(path.join(__dirname, 'alice.txt'))
-    ? __dirname
-    : path.join(__dirname, '../../../examples/language');
+  return existsSync(path.join(__dirname, 'alice.txt')) ? __dirname : path.join(__dirname, '../../../examples/language');
 }
 
 const { values } = parseArgs({

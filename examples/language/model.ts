@@ -19,7 +19,9 @@ export function makeModel(config: Config): Model {
 /** The tensors of a file by the names that the model has. */
 function namesOf(model: Model, weights: Record<string, Tensor>): Record<string, Tensor> {
   if (model instanceof Llama) return weights;
-  const entries = Object.entries(weights).map(([name, weight]) => [name.replace(/^transformer\./, ''), weight] as const);
+  const entries = Object.entries(weights).map(
+    ([name, weight]) => [name.replace(/^transformer\./, ''), weight] as const,
+  );
   // Files may also have the masks of the attention, and the embedding a second time.
   return Object.fromEntries(entries.filter(([name]) => !/\.attn\.(masked_)?bias$|^lm_head\.weight$/.test(name)));
 }

@@ -13,7 +13,7 @@ const model = path.join(folder, 'model');
 let trained: Outcome;
 let service: Awaited<ReturnType<typeof startHttpService>>;
 beforeAll(async () => {
-  trained = await run('../language/main.js', ['--folder', model]);
+  trained = await run('../language/main.js', ['--folder', model, '--steps', '150']);
   service = await startHttpService('language/main.js', ['--folder', model, '--port', '0']);
 });
 afterAll(async () => {
@@ -95,16 +95,11 @@ test('it printed its losses, its texts and the bytes of its cache, and its folde
   expect(trained).toMatchObject({ code: 0, stderr: '' });
   const { stdout } = trained;
   expect(stdout).toMatch(/^alice, step 1: loss 6\.\d+$/m);
-  expect(stdout).toContain('--- with the adapter verse:\n\'Twas brillig');
+  expect(stdout).toContain("--- with the adapter verse:\n'Twas brillig");
   // 2 × 2 layers × 2 groups × 256 positions × 16 × 4 bytes
   expect(stdout).toContain('a full cache: 131072 bytes\nafter its end: 0 bytes\n');
   const again = (await service.end()).stdout;
   expect(again).toMatch(/listening on .*\n$/);
   expect(stdout.endsWith(again.replace(/listening on .*\n$/, ''))).toBe(true);
-  expect(fs.readdirSync(model).sort()).toEqual([
-    'config.json',
-    'model.safetensors',
-    'tokenizer.json',
-    'verse',
-  ]);
+  expect(fs.readdirSync(model).sort()).toEqual(['config.json', 'model.safetensors', 'tokenizer.json', 'verse']);
 });

@@ -86,7 +86,12 @@ describe.each(kinds)('%s', (name, config) => {
     const whole = scoresOf();
     const cache = new KvCache(model.cacheSizes, PROMPT.length);
     const pieces = [PROMPT.slice(0, 3), PROMPT.slice(3, 4), PROMPT.slice(4)];
-    const scores = torch.noGrad(() => torch.cat(pieces.map((ids) => model.forward(idsOf(ids), cache)), 1));
+    const scores = torch.noGrad(() =>
+      torch.cat(
+        pieces.map((ids) => model.forward(idsOf(ids), cache)),
+        1,
+      ),
+    );
     cache.dispose();
     expect(scores.sub(whole).abs().max().item()).toBeLessThan(1e-5);
   });
@@ -144,7 +149,9 @@ describe.each(kinds)('%s', (name, config) => {
     });
     const scores = torch.noGrad(() => merged.forward(idsOf(PROMPT)));
     expect(scores.sub(one).abs().max().item()).toBeLessThan(1e-5);
-    expect(() => Adapter.load(made({ ...gpt2, n_layer: 1 }), at)).toThrow(/expected (an adapter of this|linear layers)/);
+    expect(() => Adapter.load(made({ ...gpt2, n_layer: 1 }), at)).toThrow(
+      /expected (an adapter of this|linear layers)/,
+    );
   });
 
   test('500 aborted generations leave nothing behind', async () => {
@@ -177,7 +184,10 @@ describe.each(kinds)('%s', (name, config) => {
 test('a file of Hugging Face with a prefix, masks and the embedding twice is read', () => {
   const model = made(gpt2);
   const prefixed = Object.entries(model.stateDict()).map(([key, weight]) => [`transformer.${key}`, weight] as const);
-  const extra = { 'transformer.h.0.attn.bias': torch.ones([1, 1, 4, 4]), 'lm_head.weight': model.stateDict()['wte.weight']!.clone() };
+  const extra = {
+    'transformer.h.0.attn.bias': torch.ones([1, 1, 4, 4]),
+    'lm_head.weight': model.stateDict()['wte.weight']!.clone(),
+  };
   fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify(gpt2));
   torch.safetensors.save({ ...Object.fromEntries(prefixed), ...extra }, path.join(folder, 'model.safetensors'));
   const opened = openModel(folder);
@@ -211,7 +221,10 @@ describe('sampling', () => {
   test('draws by the probabilities, and the same with the same seed', () => {
     const options = { temperature: 1, seed: 4 };
     const many = drawn(options, 3000);
-    expect(many.filter((token) => token === 1).length / 3000).toBeCloseTo(scores().softmax(0).at(1).item() as number, 1);
+    expect(many.filter((token) => token === 1).length / 3000).toBeCloseTo(
+      scores().softmax(0).at(1).item() as number,
+      1,
+    );
     expect(drawn(options)).toEqual(many.slice(0, 300));
     expect(drawn({ ...options, seed: 5 })).not.toEqual(many.slice(0, 300));
     expect(drawn({ temperature: 1 })).not.toEqual(drawn({ temperature: 1 }));
@@ -245,7 +258,10 @@ test('the tokenizer gives every text back, also piece by piece, in fewer tokens 
 
 test('each decoder has at most 150 lines', () => {
   for (const name of ['gpt2.ts', 'llama.ts']) {
-    const lines = fs.readFileSync(path.join(ROOT, 'examples/language', name), 'utf8').trimEnd().split('\n');
+    const lines = fs
+      .readFileSync(path.join(ROOT, 'examples/language', name), 'utf8')
+      .trimEnd()
+      .split('\n');
     expect(lines.length).toBeLessThanOrEqual(150);
   }
 });
