@@ -2,6 +2,7 @@
 import { measureCalls } from './measure/calls.mjs';
 import { measureData } from './measure/data.mjs';
 import { measureDigits } from './measure/digits.mjs';
+import { measureExamples } from './measure/examples.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
 import { measureOptim } from './measure/optim.mjs';
@@ -28,6 +29,7 @@ export const measurements = (plan, python, chosen) => ({
   memory: once(() => measureMemory(chosen.has('memory') ? Object.keys(plan.loops) : goalLoops, plan, python)),
   digits: once(() => measureDigits(plan, python)),
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
+  examples: once(() => measureExamples(plan, python)),
   optim: once(() => measureOptim(plan, python)),
   train: once(() => measureTrain(plan, python)),
   data: once(() => measureData(plan, python)),

@@ -17,6 +17,7 @@ import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
 import { dataSection } from './sections/data.mjs';
 import { digitsSection } from './sections/digits.mjs';
+import { examplesSection } from './sections/examples.mjs';
 import { goalsSection } from './sections/goals.mjs';
 import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
@@ -42,6 +43,7 @@ const sections = {
   optim: optimSection,
   train: trainSection,
   data: dataSection,
+  examples: examplesSection,
   load: loadSection,
   memory: memorySection,
   async: asyncSection,
@@ -72,7 +74,7 @@ function readOptions() {
         write: { type: 'boolean', default: false },
         only: {
           type: 'string',
-          default: 'goals,ops,calls,scopes,digits,optim,train,data,load,memory,async,audit,http,pprof,reports',
+          default: 'goals,ops,calls,scopes,digits,optim,train,data,examples,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;

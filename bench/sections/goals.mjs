@@ -4,6 +4,7 @@ import { integer, megabytes, none, table, times } from '../support/markdown.mjs'
 import { median, quartiles, ratio } from '../support/stats.mjs';
 import { added } from './calls.mjs';
 import { lossDifference } from './digits.mjs';
+import { LEAST } from './examples.mjs';
 
 /** @typedef {{ op: string, program: string, base: 'cpp' | 'python', most: number, title: string, below?: boolean }} OpGoal */
 
@@ -115,6 +116,15 @@ function trainRows(plan, train, optim) {
   ];
 }
 
+/** @param {Awaited<ReturnType<import('../measured.mjs').Measured['examples']>>} measured */
+function decodingRow({ ns, cpu }) {
+  const row = ['decoding with a KV cache, 2 layers, d = 64: tokens/s', `≥ ${LEAST.toFixed(2)} × PyTorch`];
+  if (ns.python === undefined) return [...row, none, none, 'not measured'];
+  const measured = middleHalf(ns.python.llama, ns.node.llama);
+  const wall = ratio(ns.python.llama, ns.node.llama);
+  return [...row, measured, times(ratio(cpu.python.llama, cpu.node.llama)), verdict(wall >= LEAST)];
+}
+
 /** @param {Awaited<ReturnType<import('../measured.mjs').Measured['scopes']>>} measured */
 function scopeRows({ ns, cpu }) {
   const row = (title, loop, past) => [
@@ -155,11 +165,13 @@ export async function goalsSection(plan, measured) {
   const scopes = await measured.scopes();
   const calls = await measured.calls();
   const memory = await measured.memory();
+  const examples = await measured.examples();
   const rows = [
     ...opGoals.map((goal) => opRow(goal, ops)),
     ...memoryRows(plan, memory),
     digitsRow(digits),
     ...trainRows(plan, await measured.train(), await measured.optim()),
+    decodingRow(examples),
     ...scopeRows(scopes),
     ...callRows(calls),
   ];

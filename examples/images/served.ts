@@ -23,6 +23,6 @@ export async function loadModel({ bytes, version }: ModelFile): Promise<Model> {
     return model;
   } catch (error) {
     net.dispose();
-    throw error instanceof ModelRefused ? error : new ModelRefused((error as Error).message.split('\n')[0]);
+    throw error instanceof ModelRefused ? error : new ModelRefused((error as Error).message.replace(/\s+/g, ' '));
   }
 }

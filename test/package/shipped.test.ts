@@ -77,7 +77,7 @@ function listed(): { file: string; needs: string[] }[] {
   const rows = [...textOf('examples/README.md').matchAll(/^\| \[[^\]]+\]\(([^)]+)\) \| (.*)$/gm)];
   return rows.map(([, file, words]) => ({
     file: `examples/${file}`,
-    needs: /`npm install ([\w -]+)`/.exec(words!)?.[1]?.split(' ') ?? [],
+    needs: /`npm install ([\w@/ -]+)`/.exec(words!)?.[1]?.split(' ') ?? [],
   }));
 }
 
@@ -126,8 +126,11 @@ describe('examples', () => {
       expect({ name, code: refused.code }).toEqual({ name, code: 1 });
       expect(refused.stderr).toContain(`Cannot find module '${needs[0]}'`);
     }
-    for (const name of new Set(programs.flatMap(({ needs }) => needs)))
-      fs.symlinkSync(path.join(ROOT, 'node_modules', name), path.join(project, 'node_modules', name));
+    for (const name of new Set(programs.flatMap(({ needs }) => needs))) {
+      const place = path.join(project, 'node_modules', name);
+      fs.mkdirSync(path.dirname(place), { recursive: true }); // the folder of a scope
+      fs.symlinkSync(path.join(ROOT, 'node_modules', name), place);
+    }
     for (const { file } of single) {
       const name = file.replace(/ts$/, 'js');
       const { code, stdout, stderr } = await start(name);
