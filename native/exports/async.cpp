@@ -137,8 +137,8 @@ napi_value take(Call& call) {
   return take_result(call, *step);
 }
 
-// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype is null if
-// only that is unknown.
+// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype is null
+// if only that is unknown.
 napi_value strand_meta(Call& call) {
   const auto strand = strand_argument(call);
   const double code = read_double(call, call.arguments[1], 1);

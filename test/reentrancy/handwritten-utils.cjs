@@ -1,7 +1,7 @@
-/** The calls of handwritten.cjs for torch.nn.utils, torch.utils and the averages of torch.optim.swaUtils. */
+/** The calls of handwritten.cjs for torch.autocast, torch.nn.utils, torch.utils and the averages of torch.optim.swaUtils. */
 'use strict';
 
-module.exports = ({ torch, options, list, generator, read, nothing }) => {
+module.exports = ({ torch, options, list, generator, read, nothing, numbers }) => {
   const { utils } = torch.nn;
   const ones = () => torch.ones([2, 2]);
   const why = 'takes a module, and names and numbers that are read before it: see weightNorm';
@@ -30,6 +30,18 @@ module.exports = ({ torch, options, list, generator, read, nothing }) => {
   const packed = () => utils.rnn.packSequence([ones(), torch.ones([1, 2])]);
   const norm = () => new torch.nn.BatchNorm1d(2).eval();
   return {
+    autocast: [
+      (fire) => torch.autocast({}, () => read(fire, 5)),
+      (fire) => torch.autocast(options(fire, 'enabled', true), () => 5),
+    ],
+    'amp.autocast': nothing('it is torch.autocast'),
+    clearAutocastCache: nothing(numbers),
+    getAutocastCpuDtype: nothing(numbers),
+    getAutocastDtype: nothing(numbers),
+    getAutocastGpuDtype: nothing(numbers),
+    isAutocastCacheEnabled: nothing(numbers),
+    isAutocastCpuEnabled: nothing(numbers),
+    isAutocastEnabled: nothing(numbers),
     'nn.utils.rnn.invertPermutation': [
       (fire) => utils.rnn.invertPermutation(torch.tensor(list(fire, [1, 0]), { dtype: 'int64' })),
     ],

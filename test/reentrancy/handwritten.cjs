@@ -77,22 +77,10 @@ const nn = modules({ torch, read, ones, options, generator, tensorsOnly, nothing
 
 /** The calls, by the callback and a tensor to dispose. */
 const functions = {
-  ...require('./handwritten-utils.cjs')({ torch, options, list, generator, read, nothing }),
+  ...require('./handwritten-utils.cjs')({ torch, options, list, generator, read, nothing, numbers }),
   ...require('./handwritten-data.cjs')({ torch, options, list, generator, nothing }),
   getAllocationThreshold: nothing(numbers),
   setAllocationThreshold: nothing(numbers),
-  autocast: [
-    (fire) => torch.autocast({}, () => read(fire, 5)),
-    (fire) => torch.autocast(options(fire, 'enabled', true), () => 5),
-  ],
-  'amp.autocast': nothing('it is torch.autocast'),
-  clearAutocastCache: nothing(numbers),
-  getAutocastCpuDtype: nothing(numbers),
-  getAutocastDtype: nothing(numbers),
-  getAutocastGpuDtype: nothing(numbers),
-  isAutocastCacheEnabled: nothing(numbers),
-  isAutocastCpuEnabled: nothing(numbers),
-  isAutocastEnabled: nothing(numbers),
   'audit.label': [(fire) => torch.audit.label('a', 'b', () => read(fire, 5))],
   'audit.mark': nothing(numbers),
   backward: [
