@@ -4,7 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
 
-const KILLS = Number(process.env.LIBTORCH_NODE_KILLS ?? 10);
+const KILLS = Number(process.env.LIBTORCH_NODE_KILLS ?? 5);
 const SEED = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 1e9);
 jest.setTimeout(limitMs(120_000 + 5000 * KILLS));
 

@@ -13,7 +13,7 @@ const model = path.join(folder, 'model');
 let trained: Outcome;
 let service: Awaited<ReturnType<typeof startHttpService>>;
 beforeAll(async () => {
-  trained = await run('../language/main.js', ['--folder', model, '--steps', '150']);
+  trained = await run('../language/main.js', ['--folder', model, '--steps', '100']);
   service = await startHttpService('language/main.js', ['--folder', model, '--port', '0']);
 });
 afterAll(async () => {
