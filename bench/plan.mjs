@@ -10,8 +10,8 @@
  * @property {number} loads how often the library is loaded
  * @property {number} compiles how often the compiler runs on each program
  * @property {number} memoryRounds
- * @property {Record<'zeros' | 'add' | 'add-scope' | 'scoped' | 'steps', number>} loops how often each loop of the memory section runs;
- * `steps`: training steps without a scope
+ * @property {Record<'zeros' | 'add' | 'add-scope' | 'scoped', number>} loops how often each loop of the memory section runs
+ * @property {number} steps training steps without a scope
  * @property {number} asyncRounds
  * @property {number} products of matrices, off the event loop
  * @property {number} smallOps
@@ -42,7 +42,8 @@ export const plans = {
     loads: 10,
     compiles: 7,
     memoryRounds: 9,
-    loops: { zeros: 4000, scoped: 10_000_000, add: 1_000_000, 'add-scope': 1_000_000, steps: 1_000_000 },
+    loops: { zeros: 4000, scoped: 10_000_000, add: 1_000_000, 'add-scope': 1_000_000 },
+    steps: 1_000_000,
     asyncRounds: 5,
     products: 120,
     smallOps: 5000,
@@ -68,7 +69,8 @@ export const plans = {
     loads: 3,
     compiles: 3,
     memoryRounds: 1,
-    loops: { zeros: 4000, scoped: 1_000_000, add: 200_000, 'add-scope': 200_000, steps: 50_000 },
+    loops: { zeros: 4000, scoped: 1_000_000, add: 200_000, 'add-scope': 200_000 },
+    steps: 50_000,
     asyncRounds: 3,
     products: 60,
     smallOps: 2000,
@@ -95,7 +97,8 @@ export const plans = {
     loads: 1,
     compiles: 1,
     memoryRounds: 1,
-    loops: { zeros: 20, scoped: 1000, add: 1000, 'add-scope': 1000, steps: 100 },
+    loops: { zeros: 20, scoped: 1000, add: 1000, 'add-scope': 1000 },
+    steps: 100,
     asyncRounds: 1,
     products: 3,
     smallOps: 20,

@@ -124,7 +124,7 @@ const ofModules = {
     'TransformerClass',
   ],
   transformer: ['Transformer', 'TransformerDecoder', 'TransformerEncoder'],
-  'transformer-layers': ['DecoderRest', 'Mask', 'TransformerDecoderLayer', 'TransformerEncoderLayer'],
+  'transformer-layers': ['Mask', 'TransformerDecoderLayer', 'TransformerEncoderLayer'],
   'utils/computed': ['Method'],
   'utils/fusion': ['Pair'],
   'utils/gradients': ['Tensors'],

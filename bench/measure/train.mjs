@@ -12,7 +12,7 @@ export const nets = {
 };
 
 /** @param {import('../plan.mjs').Plan} plan @param {string | undefined} python */
-export async function measureTrain({ rounds, ms, loops }, python) {
+export async function measureTrain({ rounds, ms, steps }, python) {
   await ensureCppPrograms();
   const script = inRoot('bench', 'node', 'train.cjs');
   const commands = {
@@ -23,7 +23,7 @@ export async function measureTrain({ rounds, ms, loops }, python) {
   const questions = Object.keys(nets).map((name) => ({ name, text: `${name} ${ms}` }));
   const seconds = 60 + (100 * ms) / 1000;
   const answers = await step('training', () => inTurn({ commands, questions, rounds, seconds }));
-  const count = String(loops.steps);
+  const count = String(steps);
   const left = await step('steps without a scope', () => jsonOf([process.execPath, script, count], { seconds: 1200 }));
   return { ns: figuresOf(answers, 'ns'), cpu: figuresOf(answers, 'cpu'), left };
 }

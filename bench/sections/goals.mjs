@@ -107,7 +107,7 @@ function trainRows(plan, train, optim) {
     row('Adam, a step of 100 × 1,000 parameters', ADAM, optim, 'adam'),
     ...Object.entries(NETS).map(([name, most]) => row(`training step: ${nets[name]}`, most, train, name)),
     [
-      `${integer(plan.loops.steps)} training steps without a scope: RSS after against before`,
+      `${integer(plan.steps)} training steps without a scope: RSS after against before`,
       `< ${megabytes(LEFT)}`,
       megabytes(left),
       none,

@@ -28,7 +28,7 @@ export async function trainSection(plan, measured) {
       'ratios within a round.',
     table(['', 'Node', 'PyTorch', 'C++', 'Node / PyTorch', 'in CPU time', 'Node / C++'], rows),
     noise(figures),
-    `${integer(plan.loops.steps)} steps of a small net without any scope: ${megabytes(left.left)} more resident memory at ` +
+    `${integer(plan.steps)} steps of a small net without any scope: ${megabytes(left.left)} more resident memory at ` +
       `the end than after a tenth as many; ${integer(left.before)} living tensors before, ${integer(left.after)} after, at ` +
       `most ${integer(left.tensors)} (garbage that waits for its collection).`,
   ].join('\n\n');

@@ -115,7 +115,16 @@ test('load, memory, async and audit: every row is there', () => {
     '1,000 × `add`, a scope each',
     '1,000 small ops, scopes of 100',
   ]);
-  expect(rowsOf('The audit')).toEqual(['off', 'counters', 'sample', 'full', 'full, 4 frames', 'full, 1 frame']);
+  expect(rowsOf('The audit')).toEqual([
+    'off',
+    'counters',
+    'sample',
+    'sample, after 12 s',
+    'sample, 512 KiB',
+    'full',
+    'full, 4 frames',
+    'full, 1 frame',
+  ]);
 });
 
 test('the audit of a service: each mode has its throughput and its delays', () => {
