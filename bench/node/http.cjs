@@ -44,7 +44,7 @@ const server = http.createServer((request, response) => {
 });
 
 server.listen(0, '127.0.0.1', () => {
-  const clients = fork(path.join(__dirname, 'http_clients.cjs'), [String(server.address().port), String(UNITS)], {
+  const clients = fork(path.join(__dirname, 'http-clients.cjs'), [String(server.address().port), String(UNITS)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   let before;

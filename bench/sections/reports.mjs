@@ -5,7 +5,7 @@ import path from 'node:path';
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { jsonOf } from '../support/child.mjs';
-import { writeHugeCapture } from '../support/huge_capture.mjs';
+import { writeHugeCapture } from '../support/huge-capture.mjs';
 import { integer, megabytes, range, table } from '../support/markdown.mjs';
 import { median, noise, summarise } from '../support/stats.mjs';
 
@@ -56,7 +56,7 @@ export async function reportsSection(plan) {
   ]);
   return [
     '## Reports of large captures',
-    `\`leak-audit report --html\` of a capture of one hour with 3,600 rounds of 200 sites (bench/support/huge_capture.mjs), ` +
+    `\`leak-audit report --html\` of a capture of one hour with 3,600 rounds of 200 sites (bench/support/huge-capture.mjs), ` +
       `${plan.reportRounds} rounds. Goals for ten million events: ${GOAL_SECONDS} s and ${megabytes(GOAL_BYTES)}.`,
     table(['Capture', 'Its size', 'Seconds', 'in CPU time', 'Peak RSS', 'The page'], rows),
     noise(results.map(({ title, taken }) => [title, summarise(taken.map(({ seconds }) => seconds))])),

@@ -1,6 +1,6 @@
 /**
  * Rewords libtorch's messages for JavaScript: they use Python's names, and some are for PyTorch developers. One table;
- * test/misuse/libtorch_text.test.ts provokes every entry. Runs only for errors and warnings.
+ * test/misuse/libtorch-text.test.ts provokes every entry. Runs only for errors and warnings.
  */
 
 import { table } from '../addon/wrappers';

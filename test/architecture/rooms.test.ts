@@ -89,6 +89,15 @@ it('the addon of the sanitizers is compiled with the definitions of the shipped 
   expect(sanitized!.split(/\s+/)).toEqual(shipped);
 });
 
+test('names of files: hyphens in TypeScript and JavaScript, underscores in C++ and Python', () => {
+  const wrong = tracked.filter((file) => {
+    const name = path.basename(file);
+    if (/\.([cm]?js|tsx?)$/.test(name)) return /[A-Z_]/.test(name);
+    return /\.(cpp|h|py)$/.test(name) && /[A-Z-]/.test(name);
+  });
+  expect(wrong).toEqual([]);
+});
+
 test('test/slow.json names test files, in order and once, with their seconds', () => {
   const seconds = JSON.parse(textOf('test/slow.json')) as Record<string, number>;
   const slow = Object.keys(seconds);

@@ -1,7 +1,7 @@
 /** Ages of live bytes: proved by counters, and exact from single tensors. */
 import { CaptureParser } from '../../cli/capture/reader';
 import { BoundedAges, exactAges } from '../../cli/page/ages';
-import { type BirthInput, CaptureBuilder } from './capture_builder';
+import { type BirthInput, CaptureBuilder } from './capture-builder';
 
 /** A capture with one round per second. */
 function captureOf(rounds: number, births: BirthInput[] = []) {

@@ -6,7 +6,7 @@ import { reportOn } from '../../cli/analysis/loaded';
 import type { Report } from '../../cli/analysis/report';
 import { loadFollowed } from '../../cli/capture/load';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 import { random } from './simulation';
 

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { ROOT } from '../support/torch';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 
 const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
 

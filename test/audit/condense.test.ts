@@ -7,7 +7,7 @@ import { condense } from '../../cli/capture/condense';
 import { CaptureParser } from '../../cli/capture/reader';
 import { run } from '../support/child';
 import { expectResident, limitMs, ordinaryEnv } from '../support/sanitized';
-import { CaptureBuilder, type Row } from './capture_builder';
+import { CaptureBuilder, type Row } from './capture-builder';
 import { CLI, testFolder } from './command';
 
 const folder = testFolder();

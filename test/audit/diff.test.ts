@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { analyse } from '../../cli/analysis/analyse';
 import { type Diff, diffReports } from '../../cli/analysis/diff';
 import { CaptureParser } from '../../cli/capture/reader';
-import { CaptureBuilder, type Row } from './capture_builder';
+import { CaptureBuilder, type Row } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

@@ -7,7 +7,7 @@ import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
 import { finalPhase } from '../../cli/rules/final-phase';
 import { plainColors as colors } from '../../cli/terminal/colors';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { auditProgram, fixture, testFolder } from './command';
 
 const MS = 50;
@@ -139,7 +139,7 @@ const folder = testFolder();
 
 test('a real program whose tokens are disposed at its end: insufficient, with the line', async () => {
   const json = path.join(folder, 'tokens.json');
-  const program = [process.execPath, fixture('released_tokens.cjs'), '300'];
+  const program = [process.execPath, fixture('released-tokens.cjs'), '300'];
   const outcome = await auditProgram('run', '--quiet', '--interval', '25ms', '--json', json, '--', ...program);
   expect(outcome).toMatchObject({ code: 0 });
   const { verdict, sites } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report;

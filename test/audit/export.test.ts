@@ -6,7 +6,7 @@ import Ajv from 'ajv';
 import { Profile } from 'pprof-format';
 import { run } from '../support/child';
 import { leakAudit, ROOT, testFolder } from './command';
-import { serviceCapture } from './service_capture';
+import { serviceCapture } from './service-capture';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);

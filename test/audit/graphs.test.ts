@@ -10,7 +10,7 @@ import { CaptureParser } from '../../cli/capture/reader';
 import { variableIn } from '../../cli/code/variable';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
-import { CaptureBuilder, type GraphInput } from './capture_builder';
+import { CaptureBuilder, type GraphInput } from './capture-builder';
 
 const MS = 250;
 const SUM = 1;

@@ -24,7 +24,7 @@ import { renderText } from '../../cli/reporters/text';
 import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { CLI, ROOT, testFolder } from './command';
 import { random as randomFrom } from './simulation';
 

@@ -10,7 +10,7 @@ import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { Service, until } from '../support/service';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { CLI, leakAudit, Running, refused, testFolder } from './command';
 
 const folder = testFolder();

@@ -8,7 +8,7 @@ import { memoryLimit } from '../../cli/machine/memory-limit';
 import { limitMs } from '../support/sanitized';
 import { torch, untyped } from '../support/torch';
 import { launch, open, picture } from './browser';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

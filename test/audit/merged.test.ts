@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { PacketType } from '../../cli/capture/format';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

@@ -2,9 +2,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, focusableNames, launch, open, type Page, picture as pictureOf } from './browser';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
-import { serviceCapture } from './service_capture';
+import { serviceCapture } from './service-capture';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);

@@ -20,7 +20,7 @@ import { readCapture } from '../../cli/capture/reader';
 import { OWNER_ALONE, WholeFile, writeWholeFile } from '../../cli/files/whole-file';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { leakyCapture } from './capture_builder';
+import { leakyCapture } from './capture-builder';
 import { CLI, testFolder } from './command';
 
 jest.mock('node:crypto', () => {

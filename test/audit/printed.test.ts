@@ -8,7 +8,7 @@ import { forTerminal, jsonText, printable } from '../../cli/terminal/printable';
 import { Progress } from '../../cli/terminal/progress';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, ROOT, testFolder } from './command';
 
 const folder = testFolder();

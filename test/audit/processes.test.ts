@@ -7,7 +7,7 @@ import { Flag, fileHeader } from '../../cli/capture/format';
 import { joinChildren, removeChildren } from '../../cli/capture/join';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
 import { Service, until } from '../support/service';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { CLI, leakAudit } from './command';
 
 let folder: string;

@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { packet } from '../../cli/capture/format';
 import { Progress } from '../../cli/terminal/progress';
 import { ordinaryEnv } from '../support/sanitized';
-import { leakyCapture } from './capture_builder';
+import { leakyCapture } from './capture-builder';
 import { CLI, testFolder } from './command';
 
 const folder = testFolder();

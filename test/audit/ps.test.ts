@@ -18,7 +18,7 @@ test('ps lists the services with their tensors and bytes, recorded or not; attac
   const list = JSON.parse(stdout) as ProcessList;
   const own = list.processes.find(({ pid }) => pid === service.pid);
   expect(own).toMatchObject({ tensors, bytes, tensorsPerMinute: 0, bytesPerMinute: 0, recordedBy: null });
-  expect(own!.command).toMatch(/^\S*node.* \S*service_program\.cjs$/);
+  expect(own!.command).toMatch(/^\S*node.* \S*service-program\.cjs$/);
 
   const capture = path.join(folder, 'checked');
   const running = new Running('attach', String(service.pid), '-o', capture, '--interval', '20ms', '--check', '--quiet');

@@ -6,7 +6,7 @@ import { Flag, fileHeader } from '../../cli/capture/format';
 import { LivingTensors } from '../../cli/capture/living';
 import { CaptureFollower, CaptureParser, readCapture } from '../../cli/capture/reader';
 import { UsageError } from '../../cli/errors/errors';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 
 let folder: string;
 beforeEach(() => {

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { SiteReport } from '../../cli/analysis/report';
 import { renderCsv } from '../../cli/exporters/csv';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

@@ -3,7 +3,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { readCapture } from '../../cli/capture/reader';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { leakAudit } from './command';
 
 // Many runs of the command, each of which takes seconds on a busy machine.

@@ -9,7 +9,7 @@ import { LiveLines, sparkline } from '../../cli/reporters/live';
 import { renderText } from '../../cli/reporters/text';
 import { colorsFor } from '../../cli/terminal/colors';
 import { formatBytes, formatDuration, parseBytes, parseDuration } from '../../cli/terminal/units';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { random } from './simulation';
 
 const colors = colorsFor({ isTTY: false });

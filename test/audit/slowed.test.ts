@@ -3,7 +3,7 @@ import { analyse } from '../../cli/analysis/analyse';
 import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 
 const MS = 50;
 const ROUNDS = 120;

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
 import { type Browser, launch, picture } from './browser';
 import { leakAudit, testFolder } from './command';
-import { serviceCapture } from './service_capture';
+import { serviceCapture } from './service-capture';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);

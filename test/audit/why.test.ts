@@ -11,7 +11,7 @@ const FILE = 'test/audit/fixtures/holders.cjs';
 const source = readFileSync(path.join(__dirname, 'fixtures/holders.cjs'), 'utf8').split('\n');
 /** The line of the fixture that holds this. */
 const lineOf = (text: string) => source.findIndex((line) => line.includes(text)) + 1;
-const MODULE = 'test/audit/fixtures/holders_module.mjs';
+const MODULE = 'test/audit/fixtures/holders-module.mjs';
 const FIXTURE = path.join(__dirname, 'fixtures/holders.cjs');
 
 interface Held {

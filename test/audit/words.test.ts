@@ -14,7 +14,7 @@ import { checked } from '../../cli/why/analyst';
 import { withHolders } from '../../cli/why/held';
 import { position } from '../../cli/wording/position';
 import { verdictSentence } from '../../cli/wording/sentence';
-import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { testFolder } from './command';
 
 const folder = testFolder();

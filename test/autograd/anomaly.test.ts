@@ -8,7 +8,7 @@ const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 afterEach(() => setDetectAnomaly(false));
 
 it('an error names the line of the forward call, and of the backward that made the node', async () => {
-  const { stdout, stderr, code } = await run(process.execPath, ['test/autograd/anomaly_lines.cjs', LIB]);
+  const { stdout, stderr, code } = await run(process.execPath, ['test/autograd/anomaly-lines.cjs', LIB]);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   const results = JSON.parse(stdout) as [message: string, line: number][];
   const expected = [

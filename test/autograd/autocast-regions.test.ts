@@ -159,7 +159,7 @@ test('wrong arguments', () => {
 test('casted weights: their bytes, and that they are freed at the end of each kind of region', async () => {
   const { code, stdout, stderr } = await run(process.execPath, [
     '--expose-gc',
-    path.join(__dirname, 'autocast_memory.cjs'),
+    path.join(__dirname, 'autocast-memory.cjs'),
     LIB,
   ]);
   expect([code, stderr]).toEqual([0, '']);

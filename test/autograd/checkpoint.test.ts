@@ -1,4 +1,4 @@
-/** torch.utils.checkpoint: PyTorch's gradients, and refusals. Memory: checkpoint_memory.test.ts. */
+/** torch.utils.checkpoint: PyTorch's gradients, and refusals. Memory: checkpoint-memory.test.ts. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { type Call, compare } from '../support/compare';

@@ -280,7 +280,7 @@ it('may run another backward in its backward, over itself too', () => {
 it('does not leak closures, contexts or tensors', async () => {
   const { stdout, stderr, code } = await run(process.execPath, [
     '--expose-gc',
-    'test/autograd/function_memory.cjs',
+    'test/autograd/function-memory.cjs',
     LIB,
   ]);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });

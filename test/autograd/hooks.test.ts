@@ -209,7 +209,7 @@ describe('memory', () => {
   it.each(['dispose', 'scope', 'remove', 'dropped'])('a hook is released: %s', async (how) => {
     const { stdout, stderr, code } = await run(process.execPath, [
       '--expose-gc',
-      'test/autograd/hook_memory.cjs',
+      'test/autograd/hook-memory.cjs',
       LIB,
       how,
     ]);
@@ -222,7 +222,7 @@ describe('removed hooks', () => {
   it.each(['leaf', 'computed', 'accumulated'])('leave nothing in the list of a tensor: %s', async (on) => {
     const { stdout, stderr, code } = await run(process.execPath, [
       '--expose-gc',
-      'test/autograd/hook_lists.cjs',
+      'test/autograd/hook-lists.cjs',
       LIB,
       on,
       String(rounds(200_000)),

@@ -4,7 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Pictures, readPicture } from '../../examples/images/dataset';
 import { loadModel } from '../../examples/images/served';
-import { startHttpService } from '../support/http_service';
+import { startHttpService } from '../support/http-service';
 import { balancedAsync, ROOT, torch } from '../support/torch';
 import { type Outcome, run, start } from './programs';
 

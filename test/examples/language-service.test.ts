@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as http from 'node:http';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { startHttpService } from '../support/http_service';
+import { startHttpService } from '../support/http-service';
 import { type Outcome, run } from './programs';
 
 jest.setTimeout(240_000);

@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import type { MemoryReport } from 'libtorch-node';
 import { type Digits, loadDigits, PIXELS } from '../../examples/digits/data';
 import { runLoad } from '../../examples/digits/load';
-import { startHttpService } from '../support/http_service';
+import { startHttpService } from '../support/http-service';
 import { type Outcome, type Running, run } from './programs';
 
 const CAPACITY = 20;

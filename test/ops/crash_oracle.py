@@ -1,6 +1,6 @@
 """Makes the calls given as JSON lines on stdin in PyTorch, each in a forked process, and prints how each ended.
 
-A line is what call_all.cjs prints with "describe". An answer is
+A line is what call-all.cjs prints with "describe". An answer is
 {"call": ..., "end": "result" | "error" | "crash" | "hang"}.
 """
 import json

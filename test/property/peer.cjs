@@ -28,7 +28,7 @@ class Peer {
     this.answered = new Int32Array(new SharedArrayBuffer(4));
     this.answers = 0;
     const workerData = { lib: this.lib, commands: commands.port2, mail: mail.port2, answered: this.answered };
-    this.worker = new Worker(path.join(__dirname, 'peer_thread.cjs'), {
+    this.worker = new Worker(path.join(__dirname, 'peer-thread.cjs'), {
       workerData,
       transferList: [commands.port2, mail.port2],
     });

@@ -4,7 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../support/child';
-import { startHttpService } from '../support/http_service';
+import { startHttpService } from '../support/http-service';
 import { startProgram } from '../support/program';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';

@@ -1,4 +1,4 @@
-/** test/support/service_program.cjs, or another program of its protocol, in a new process. */
+/** test/support/service-program.cjs, or another program of its protocol, in a new process. */
 import type { ChildProcess } from 'node:child_process';
 import * as path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -45,7 +45,7 @@ export class Service {
     env = process.env,
     variables = {},
     command = [process.execPath],
-    program = path.join(__dirname, 'service_program.cjs'),
+    program = path.join(__dirname, 'service-program.cjs'),
   }: StartOptions = {}): Promise<Service> {
     const [file, ...args] = command as [string, ...string[]];
     const all = { ...env, LTN_LIB: path.join(LIB, 'index.js'), ...variables };

@@ -1,6 +1,6 @@
 /**
  * 1,000 tasks in scopes of every kind, interleaved at random, with a model of which scope owns what. After every step the
- * library's count and owners must be the model's. A program of its own (see async_scopes.test.ts): interleaved.js LIB SEED.
+ * library's count and owners must be the model's. A program of its own (see async-scopes.test.ts): interleaved.js LIB SEED.
  */
 import * as path from 'node:path';
 import type { Native } from '../../../lib/addon/native';

@@ -1,5 +1,5 @@
 /** A capture like that of a service, for tests of reports and exports. */
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 
 /**
  * A service: `classify` (reached from two routes) leaks, `put` fills a cache, `load` holds weights, `step` makes garbage

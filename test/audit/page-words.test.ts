@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, launch, open, picture } from './browser';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { SourceMaps } from '../../cli/code/source-maps';
 import { original } from '../../lib/observe/audit/positions';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

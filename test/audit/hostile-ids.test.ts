@@ -3,7 +3,7 @@ import { analyse } from '../../cli/analysis/analyse';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 import { IdMap } from '../../cli/capture/id-map';
 import { CaptureParser } from '../../cli/capture/reader';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 
 const u32s = (...values: number[]) => Buffer.from(Uint32Array.from(values).buffer);
 const site = (id: number) => packet(PacketType.Site, Buffer.concat([u32s(id, 0, id), Buffer.from('[]')]));

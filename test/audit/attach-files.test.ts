@@ -8,7 +8,7 @@ import { reserve, reserveForLive } from '../../cli/capture/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { Service, until } from '../support/service';
-import { leakyCapture } from './capture_builder';
+import { leakyCapture } from './capture-builder';
 import { CLI, leakAudit, refused, testFolder } from './command';
 
 const folder = testFolder();

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, launch, open } from './browser';
 import { leakAudit, testFolder } from './command';
-import { serviceCapture } from './service_capture';
+import { serviceCapture } from './service-capture';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);

@@ -8,7 +8,7 @@ import { CaptureFollower } from '../../cli/capture/reader';
 import { openSource } from '../../cli/live/source';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { Service, until } from '../support/service';
-import { CaptureBuilder } from './capture_builder';
+import { CaptureBuilder } from './capture-builder';
 import { CLI, testFolder } from './command';
 
 const folder = testFolder();

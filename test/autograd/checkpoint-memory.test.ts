@@ -70,7 +70,7 @@ test('a function that throws in the backward ends it, and leaks nothing', () => 
 test('the peak is lower, and all is freed', async () => {
   const outcomes = await Promise.all(
     ['plain', '{}', '{"useReentrant":false}', 'sequential'].map(async (mode) => {
-      const { stdout, stderr, code } = await run(process.execPath, ['test/autograd/checkpoint_memory.cjs', LIB, mode]);
+      const { stdout, stderr, code } = await run(process.execPath, ['test/autograd/checkpoint-memory.cjs', LIB, mode]);
       expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
       return JSON.parse(stdout) as { peak: number; left: number; tensors: number; kept: number; gradients: boolean };
     }),
@@ -85,7 +85,7 @@ test('the peak is lower, and all is freed', async () => {
 });
 
 test('outside scopes the collector frees all of it', async () => {
-  const program = ['--expose-gc', 'test/autograd/checkpoint_garbage.cjs', LIB];
+  const program = ['--expose-gc', 'test/autograd/checkpoint-garbage.cjs', LIB];
   const { stdout, stderr, code } = await run(process.execPath, program);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   expect(JSON.parse(stdout)).toEqual({ functions: 0, anchors: 0, tensors: 0, bytes: 0 });

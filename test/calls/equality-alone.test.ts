@@ -22,7 +22,7 @@ test('errors have their code in the first line of the stack, and the caller’s 
   expect([error.name, error.code, error.generatedMessage]).toEqual(['AssertionError', 'ERR_ASSERTION', true]);
   const [first, ...frames] = error.stack.split('\n');
   expect(first).toContain('AssertionError [ERR_ASSERTION]: ');
-  expect(frames.find((line: string) => line.startsWith('    at '))).toContain('equality_alone.test.ts');
+  expect(frames.find((line: string) => line.startsWith('    at '))).toContain('equality-alone.test.ts');
 });
 
 test('missing arguments, errors of the program and errors as messages are unchanged', () => {

@@ -1,7 +1,7 @@
 /**
  * Counts leftover hook functions and tensors after the tensors with the hooks are freed.
  *
- *   node --expose-gc hook_memory.cjs LIB dispose|scope|remove|dropped
+ *   node --expose-gc hook-memory.cjs LIB dispose|scope|remove|dropped
  */
 'use strict';
 

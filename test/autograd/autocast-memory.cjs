@@ -1,4 +1,4 @@
-/** The bytes that casted weights add to what libtorch holds, inside regions and after them. autocast_memory.cjs LIB */
+/** The bytes that casted weights add to what libtorch holds, inside regions and after them. autocast-memory.cjs LIB */
 'use strict';
 const path = require('node:path');
 const vm = require('node:vm');

@@ -1,7 +1,7 @@
 /**
  * What hooks that were removed leave behind in the tensor that they were on.
  *
- *   node --expose-gc hook_lists.cjs LIB leaf|computed|accumulated ROUNDS
+ *   node --expose-gc hook-lists.cjs LIB leaf|computed|accumulated ROUNDS
  */
 'use strict';
 

@@ -21,7 +21,7 @@ interface Report {
   faults: string[];
 }
 
-const CHILD = path.join(__dirname, 'call_all.cjs');
+const CHILD = path.join(__dirname, 'call-all.cjs');
 const known = JSON.parse(readFileSync(path.join(__dirname, `known-crashes/libtorch-${release}.json`), 'utf8')) as Known;
 
 const child = (options: object, env = process.env) =>

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, launch, open, picture } from './browser';
-import { type BirthInput, CaptureBuilder } from './capture_builder';
+import { type BirthInput, CaptureBuilder } from './capture-builder';
 import { leakAudit, testFolder } from './command';
 
 const folder = testFolder();

@@ -2,7 +2,7 @@
  * Calls every op of a range of rows in every variant of its arguments, and prints each call before making it, so that the
  * parent knows which call crashed the process. Prints one JSON line per op: results, error codes, faults.
  *
- *   call_all.cjs LIB {"first": row, "end": row, "skip": ["op variant"], "only": ["op variant"], "describe": true}
+ *   call-all.cjs LIB {"first": row, "end": row, "skip": ["op variant"], "only": ["op variant"], "describe": true}
  *
  * `describe` prints the arguments of the calls in `only` as JSON, a line each, instead of making them.
  */

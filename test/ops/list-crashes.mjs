@@ -1,5 +1,5 @@
 /**
- * node test/ops/list_crashes.mjs, after a build for another libtorch: finds the calls of call_all.cjs that crash the
+ * node test/ops/list-crashes.mjs, after a build for another libtorch: finds the calls of call-all.cjs that crash the
  * process, checks whether they crash PyTorch too, and prints the list for test/ops/known-crashes/libtorch-<release>.json.
  * Calls that only crash our process go to stderr, because those are our bugs.
  */
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const lib = path.resolve(here, '../../dist/lib');
-const child = path.join(here, 'call_all.cjs');
+const child = path.join(here, 'call-all.cjs');
 const { raw } = createRequire(import.meta.url)(path.join(lib, 'generated/raw.js'));
 const keys = Object.entries(raw.aten).flatMap(([name, overloads]) => Object.keys(overloads).map((o) => `${name}.${o}`));
 

@@ -9,9 +9,9 @@ import { renderText } from '../../cli/reporters/text';
 import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { leakyCapture } from './capture_builder';
+import { leakyCapture } from './capture-builder';
 import { CLI, leakAudit, testFolder } from './command';
-import { serviceCapture } from './service_capture';
+import { serviceCapture } from './service-capture';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);
