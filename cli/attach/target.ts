@@ -31,7 +31,7 @@ export function findTarget(text: string): Target {
   const ownPid = Number(field('NSpid').at(-1) ?? pid);
   // The prefix that native/audit/attach.cpp uses; the rest is random.
   const listener = findListener(pid, `libtorch-node/${spaceOf(pid, 'pid')}/${ownPid}/`);
-  if (listener === undefined) throw new UsageError(whyNot(pid));
+  if (listener === undefined) throw new UsageError(whyUnreachable(pid));
   return { pid, ...listener };
 }
 
@@ -66,7 +66,7 @@ function spaceOf(pid: number | 'self', kind: 'pid' | 'net'): string {
   return '';
 }
 
-function whyNot(pid: number): string {
+function whyUnreachable(pid: number): string {
   if (spaceOf(pid, 'net') !== spaceOf('self', 'net'))
     return `process ${pid} is in a container or another network namespace: run leak-audit inside it (docker exec, nsenter)`;
   const environment = read(`/proc/${pid}/environ`).split('\0');

@@ -19,7 +19,7 @@ const WHY: Record<string, string> = {
 };
 
 /** Why the file could not be written. */
-function whyNot(error: unknown): string {
+function whyUnwritable(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return WHY[code ?? ''] === undefined ? (code ?? message) : `${WHY[code!]} (${code})`;
 }
@@ -39,7 +39,7 @@ export function reserve(file: string, advice = 'Name another with -o FILE'): num
     return writeOpen(file, fileHeader(Flag.reserved), OWNER_ALONE);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`cannot write ${file}: ${whyNot(error)}. ${advice}`);
+    throw new UsageError(`cannot write ${file}: ${whyUnwritable(error)}. ${advice}`);
   }
 }
 
@@ -52,7 +52,7 @@ export function reserveForLive(under: string): { folder: string; file: string; f
   try {
     folder = fs.mkdtempSync(path.join(under, 'leak-audit-'));
   } catch (error) {
-    throw new UsageError(`cannot create a folder in ${under}: ${whyNot(error)}. ${ELSEWHERE}`);
+    throw new UsageError(`cannot create a folder in ${under}: ${whyUnwritable(error)}. ${ELSEWHERE}`);
   }
   const file = path.join(folder, LIVE_NAME);
   try {
