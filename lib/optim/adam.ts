@@ -2,8 +2,9 @@
 import { native } from '../addon/native';
 import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
-import { BuiltIn, decayed, nextStep, real, scalar, towards, zerosLike } from './built-in';
+import { BuiltIn, decayed, isFused, nextStep, orFused, real, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
+import { type Due, fusedAdam } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdamOptions } from './options';
@@ -14,13 +15,14 @@ type Group = ParamGroup<AdamOptions>;
 
 abstract class Moments extends BuiltIn<AdamOptions> {
   override _modes(): readonly string[] {
-    return ['capturable', 'differentiable'];
+    return orFused('capturable', 'differentiable');
   }
 
-  protected override begin(parameter: Tensor, { amsgrad }: Group): ParamState {
+  protected override begin(parameter: Tensor, group: Group): ParamState {
+    const { amsgrad } = group;
     const { capturable } = this.defaults;
     return {
-      step: capturable ? (parameter.newZeros([1], { dtype: 'float32' }) as Tensor) : scalar(0),
+      step: stepOf(parameter, capturable === true, isFused(group)),
       exp_avg: zerosLike(parameter),
       exp_avg_sq: zerosLike(parameter),
       ...(amsgrad ? { max_exp_avg_sq: zerosLike(parameter) } : {}),
@@ -62,7 +64,17 @@ abstract class Moments extends BuiltIn<AdamOptions> {
     }
   }
 
+  override _updateAll(due: readonly Due[], group: Group): boolean {
+    if (!isFused(group)) return false;
+    const { lr, eps, betas, weightDecay, amsgrad, maximize } = group;
+    const [beta1, beta2] = betas!;
+    const numbers = { lr: lr!, beta1, beta2, weight_decay: weightDecay!, eps: eps! };
+    fusedAdam(due, this._isDecoupled(group), { ...numbers, amsgrad: amsgrad === true, maximize: maximize === true });
+    return true;
+  }
+
   override _stepAtOnce(group: Group): boolean {
+    if (isFused(group)) return false;
     if (group.capturable || group.differentiable || this.update !== Moments.prototype.update) return false;
     const largest = group.amsgrad ? 'max_exp_avg_sq' : null;
     const { rows, count } = rowsOf(group.params, this.state, ['exp_avg', 'exp_avg_sq', largest, 'step']);
@@ -85,6 +97,12 @@ abstract class Moments extends BuiltIn<AdamOptions> {
 
   /** @internal Whether weight decay shrinks the parameter itself. */
   abstract _isDecoupled(group: Group): boolean;
+}
+
+/** The first number of steps: with `capturable` and in fused steps on the parameter's device. */
+function stepOf(parameter: Tensor, isCapturable: boolean, fused: boolean): Tensor {
+  if (isCapturable) return parameter.newZeros([1], { dtype: 'float32' }) as Tensor;
+  return fused ? (parameter.newZeros([], { dtype: 'float32' }) as Tensor) : scalar(0);
 }
 
 /** The end of a step with the number of steps as a tensor: for CUDA graphs, and for gradients through the step. */

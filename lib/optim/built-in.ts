@@ -3,7 +3,8 @@ import { tensor } from '../elements/create';
 import { codedError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { optionsOf } from './checks';
-import type { Params } from './groups';
+import { acceptFused, checkFused, hasFused } from './fused';
+import type { ParamGroup, Params } from './groups';
 import { Optimizer, unfit } from './optimizer';
 import { countsInTensor, defaults } from './release';
 import { owned, type ParamState } from './state-dict';
@@ -15,6 +16,7 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   constructor(kind: string, params: Params<O>, options: O) {
     super(params, optionsOf(kind, options) as O);
     this._kind = kind;
+    checkFused(this._name(), this.defaults as Record<string, unknown>);
     for (const mode of ['capturable', 'differentiable', 'fused']) {
       if ((this.defaults as Record<string, unknown>)[mode] !== true || this._modes().includes(mode)) continue;
       const message = `${this._name()}: expected ${mode}: false, got true, which is not implemented`;
@@ -27,7 +29,8 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
     return [];
   }
 
-  override _accept(fn: string, _parameter: Tensor, grad: Tensor): void {
+  override _accept(fn: string, parameter: Tensor, grad: Tensor, group: ParamGroup<O>): void {
+    if (isFused(group)) acceptFused(fn, parameter, grad);
     if (grad.isSparse) throw unfit(fn, 'expected a dense gradient, got a sparse one');
   }
 
@@ -52,6 +55,12 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
     return countsInTensor(this._kind) ? scalar(0) : 0;
   }
 }
+
+/** Whether the steps of a group are fused. */
+export const isFused = (group: object): boolean => (group as { fused?: unknown }).fused === true;
+
+/** The modes of a formula that also has fused steps, where libtorch has them. */
+export const orFused = (...modes: string[]): readonly string[] => (hasFused ? [...modes, 'fused'] : modes);
 
 /** A number in a tensor, as states have it. */
 export const scalar = (value: number): Tensor => tensor(value) as Tensor;

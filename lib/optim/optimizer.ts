@@ -12,6 +12,7 @@ import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
+import type { Due } from './fused';
 import { completed, type GivenGroup, groupsOf, type ParamGroup, type Params } from './groups';
 import { camelCase, cast, type OptimizerStateDict, owned, type ParamState, packed, read } from './state-dict';
 
@@ -30,13 +31,6 @@ export type StepHook = (optimizer: Optimizer<any>) => void;
 export interface ZeroGradOptions {
   /** Drop the gradients instead of filling them with zeros. Default: true. */
   setToNone?: boolean | undefined;
-}
-
-/** A parameter with a gradient, in a step. */
-interface Due {
-  readonly parameter: Tensor;
-  readonly grad: Tensor;
-  readonly state: ParamState;
 }
 
 /** Schedulers count the steps, for Python's warning about their order. */
@@ -132,7 +126,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     for (const parameter of group.params) {
       const { grad } = parameter;
       if (grad === null) continue;
-      this._accept(fn, parameter, grad);
+      this._accept(fn, parameter, grad, group);
       let state = this.state.get(parameter);
       if (state === undefined) {
         state = {};
@@ -144,10 +138,12 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       }
       due.push({ parameter, grad, state });
     }
-    for (const { parameter, grad, state } of due) {
-      ownScope(() => {
-        this.update(parameter, grad, state, group);
-      });
+    if (!this._updateAll(due, group)) {
+      for (const { parameter, grad, state } of due) {
+        ownScope(() => {
+          this.update(parameter, grad, state, group);
+        });
+      }
     }
     // As in Python, a parameter that needs no state has no entry.
     for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
@@ -158,8 +154,13 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     return false;
   }
 
+  /** @internal Changes all parameters that are due, by fused ops. False if the group does not use them. */
+  _updateAll(_due: readonly Due[], _group: ParamGroup<O>): boolean {
+    return false;
+  }
+
   /** @internal Refuses a gradient that the formula does not take. */
-  _accept(_fn: string, _parameter: Tensor, _grad: Tensor): void {}
+  _accept(_fn: string, _parameter: Tensor, _grad: Tensor, _group: ParamGroup<O>): void {}
 
   /** The first state of a parameter, under the names that the state dict uses. The optimizer owns its tensors. */
   protected begin(_parameter: Tensor, _group: ParamGroup<O>, _grad: Tensor): ParamState {

@@ -18,7 +18,10 @@ export interface ModeOptions {
   differentiable?: boolean | undefined;
   /** For CUDA graphs: parameters and steps must be on a GPU. Default: false. */
   capturable?: boolean | undefined;
-  /** Python's fused kernels; `true` is not implemented. */
+  /**
+   * One op changes all parameters, which must be floating-point and their gradients dense. Adam, AdamW, SGD and Adagrad, from
+   * libtorch 2 on. Default: not fused.
+   */
   fused?: boolean | null | undefined;
 }
 

@@ -6,7 +6,8 @@ import { Complex } from '../errors/values';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
-import { BuiltIn, decayed, nextStep, real, scalar, towards, zerosLike } from './built-in';
+import { BuiltIn, decayed, isFused, nextStep, orFused, real, scalar, towards, zerosLike } from './built-in';
+import { acceptFused, type Due, fusedAdagrad } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdadeltaOptions, AdagradOptions, RMSpropOptions } from './options';
@@ -29,8 +30,12 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     });
   }
 
-  override _accept(fn: string, parameter: Tensor, grad: Tensor): void {
-    const group = this.paramGroups.find(({ params }) => params.includes(parameter))!;
+  override _modes(): readonly string[] {
+    return orFused();
+  }
+
+  override _accept(fn: string, parameter: Tensor, grad: Tensor, group: ParamGroup<AdagradOptions>): void {
+    if (isFused(group)) acceptFused(fn, parameter, grad);
     if (grad.isSparse && group.weightDecay !== 0) throw unfit(fn, 'expected weightDecay 0 with a sparse gradient');
   }
 
@@ -60,8 +65,16 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     real(isComplex, parameter).addcdiv_(plain, (sum.sqrt() as Tensor).add_(eps!), { value: -rate });
   }
 
+  override _updateAll(due: readonly Due[], group: ParamGroup<AdagradOptions>): boolean {
+    if (!isFused(group)) return false;
+    const { lr, lrDecay, weightDecay, eps, maximize } = group;
+    const numbers = { lr: lr!, lr_decay: lrDecay!, weight_decay: weightDecay!, eps: eps! };
+    fusedAdagrad(due, { ...numbers, maximize: maximize === true });
+    return true;
+  }
+
   override _stepAtOnce(group: ParamGroup<AdagradOptions>): boolean {
-    if (this.update !== Adagrad.prototype.update) return false;
+    if (isFused(group) || this.update !== Adagrad.prototype.update) return false;
     const { rows, count } = rowsOf(group.params, this.state, ['sum', 'step']);
     const { lr, lrDecay, eps, weightDecay, maximize } = group;
     return native.optimAdagrad(rows, count, lr!, lrDecay!, eps!, weightDecay!, maximize === true);

@@ -3,7 +3,8 @@ import { native } from '../addon/native';
 import { refusal } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
-import { BuiltIn, decayed, towards } from './built-in';
+import { BuiltIn, decayed, isFused, orFused, towards } from './built-in';
+import { acceptFused, type Due, fusedSgd } from './fused';
 import type { ParamGroup, Params } from './groups';
 import type { SGDOptions } from './options';
 import { keepsEmptyMomentum } from './release';
@@ -21,17 +22,27 @@ export class SGD extends BuiltIn<SGDOptions> {
   }
 
   override _modes(): readonly string[] {
-    return ['differentiable'];
+    return orFused('differentiable');
   }
 
-  override _accept(): void {}
+  override _accept(fn: string, parameter: Tensor, grad: Tensor, group: ParamGroup<SGDOptions>): void {
+    if (isFused(group)) acceptFused(fn, parameter, grad);
+  }
 
   protected override begin(): ParamState {
     return keepsEmptyMomentum ? { momentum_buffer: null } : {};
   }
 
+  override _updateAll(due: readonly Due[], group: ParamGroup<SGDOptions>): boolean {
+    if (!isFused(group)) return false;
+    const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group;
+    const numbers = { weight_decay: weightDecay!, momentum: momentum!, lr: lr!, dampening: dampening! };
+    fusedSgd(due, { ...numbers, nesterov: nesterov === true, maximize: maximize === true });
+    return true;
+  }
+
   override _stepAtOnce(group: ParamGroup<SGDOptions>): boolean {
-    if (group.differentiable || this.update !== SGD.prototype.update) return false;
+    if (isFused(group) || group.differentiable || this.update !== SGD.prototype.update) return false;
     // The empty states are made by `begin`.
     if (keepsEmptyMomentum && group.params.some((one) => !this.state.has(one) && one.grad !== null)) return false;
     const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group;

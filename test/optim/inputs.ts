@@ -107,6 +107,18 @@ const input = (
   ...more,
 });
 
+/** Fused steps, which 1.13 has for CUDA alone. */
+const fused: readonly (readonly [name: string, options: Record<string, unknown>])[] = [
+  ['Adam', {}],
+  ['Adam', { weight_decay: 0.1, maximize: true, amsgrad: true }],
+  ['AdamW', { weight_decay: 0.1 }],
+  ['AdamW', { weight_decay: 0.1, amsgrad: true }],
+  ['SGD', { lr: 1e-2 }],
+  ['SGD', { lr: 1e-2, momentum: 0.9, dampening: 0.5, weight_decay: 0.1 }],
+  ['SGD', { lr: 1e-2, momentum: 0.9, nesterov: true, maximize: true }],
+  ['Adagrad', { lr: 0.1, lr_decay: 0.5, weight_decay: 0.1 }],
+];
+
 /** Where Python's own `foreach` gives other bits than its loop does; here `foreach` always is that loop. See docs/optim.md. */
 const foreachDiffers = ['ASGD', 'Adagrad', 'NAdam'];
 
@@ -124,6 +136,8 @@ export const inputs: readonly Input[] = [
       ...(/NAdam|RAdam/.test(name) ? [] : [input(name, { ...dense[name]![2] }, { dtype: 'complex64' })]),
     ];
   }),
+  ...fused.map(([name, options]) => input(name, { ...options, fused: true, since: '2.6' })),
+  input('Adam', { fused: true, since: '2.6' }, { dtype: 'float64', groups: true }),
   ...lbfgs.map((options) => input('LBFGS', options, { closure: true })),
   input('LBFGS', { line_search_fn: 'strong_wolfe' }, { closure: true, dtype: 'float64' }),
   ...[{}, { lr: 0.01 }, { maximize: true }].map((options) => input('SparseAdam', options, { sparse: true })),
