@@ -4,6 +4,8 @@
  *   AREA…              only these folders of test/, or files by the start of their path: audit, audit/run, native
  *   --fast             without lint, native tests, type check and the files of test/slow.json
  *   --no-lint          skip lint and format checks, which are the same on every platform
+ *   --again            for a second platform: also without the files of test/portable.json, which depend on neither libtorch
+ *                      nor the system, and with fewer seeds and programs where a test has many (LTN_AGAIN)
  *   --matrix=RELEASE   also run the suite in that Debian release (scripts/matrix.mjs), counted in the last line
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -26,10 +28,11 @@ import { filesBelow } from './steps/stamps.mjs';
 import { Tally } from './steps/tally.mjs';
 import { typecheck } from './steps/typecheck.mjs';
 
-const usage = `usage: npm test [-- [AREA…] [--fast] [--no-lint] [--matrix=RELEASE]…]
+const usage = `usage: npm test [-- [AREA…] [--fast] [--no-lint] [--again] [--matrix=RELEASE]…]
   AREA               only these folders or files of test/: audit, audit/run, native
   --fast             without lint, native tests, type check and the files of test/slow.json
   --no-lint          skip lint and format checks
+  --again            for a second platform: no lint, no file of test/portable.json, fewer seeds
   --matrix=RELEASE   also run the suite in that Debian release: ${releases.join(', ')}`;
 
 /** The areas whose tests are C++ and run together. */
@@ -49,6 +52,7 @@ function readOptions() {
         help: { type: 'boolean', short: 'h', default: false },
         fast: { type: 'boolean', default: false },
         'no-lint': { type: 'boolean', default: false },
+        again: { type: 'boolean', default: false },
         matrix: { type: 'string', multiple: true, default: [] },
       },
     });
@@ -59,7 +63,7 @@ function readOptions() {
     if (area !== undefined) throw new Error(`expected a folder or file of test/, got ${area}`);
     if (values.matrix.length > 0 && (values.fast || areas.length > 0))
       throw new Error('--matrix runs the whole suite: expected neither AREA nor --fast');
-    return { ...values, areas, lint: !values['no-lint'] };
+    return { ...values, areas, lint: !values['no-lint'] && !values.again };
   } catch (error) {
     throw new StepError(`${error.message}\n${usage}`);
   }
@@ -74,12 +78,20 @@ async function runSome(tally, { areas, fast }) {
   if (areas.some((area) => nativeAreas.includes(area))) {
     await tally.part('codegen and native tests', () => nativeTests());
   }
-  const slow = fast ? Object.keys(JSON.parse(readFileSync(inRoot('test', 'slow.json'), 'utf8'))) : [];
+  const slow = fast ? Object.keys(listed('slow.json')) : [];
   const files = (areas.length > 0 ? areas.flatMap(filesOf) : testFiles()).filter((file) => !slow.includes(file));
   if (files.length > 0) await tally.part('Jest', () => jestTests(['--runTestsByPath', ...files]));
 }
 
-async function runAll(tally, { lint, matrix }) {
+const listed = (name) => JSON.parse(readFileSync(inRoot('test', name), 'utf8'));
+
+/** The tests that depend on the platform. */
+function jestAgain() {
+  const skipped = listed('portable.json').map((file) => `<rootDir>/${file}`);
+  return jestTests(['--testPathIgnorePatterns', ...skipped], { env: { ...process.env, LTN_AGAIN: '1' } });
+}
+
+async function runAll(tally, { lint, again, matrix }) {
   await tally.part('set-up', () => prepare(lint ? ['lint'] : []), { needed: true });
   // Starts now, because it mostly waits for downloads. The part of that release reports a failure.
   const roots = new Map(matrix.map((release) => [release, prepareRoot(release)]));
@@ -99,12 +111,12 @@ async function runAll(tally, { lint, matrix }) {
     })(),
   ]);
   await tally.part('build', () => buildAll(), { needed: true });
-  await tally.part('Jest', () => jestTests());
+  await tally.part('Jest', () => (again ? jestAgain() : jestTests()));
   const slowest = slowestFiles(10);
   for (const release of matrix) {
     await tally.part(`Debian ${release}`, async () => {
       await roots.get(release);
-      const outcome = await runSuite(release);
+      const outcome = await runSuite(release, { again: true });
       say(tableOf([outcome]));
       return { passed: outcome.passed, failed: outcome.failed, skipped: 0 };
     });

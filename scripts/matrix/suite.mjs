@@ -79,10 +79,10 @@ function opsBound(copy) {
 
 /**
  * @param {string} release
- * @param {{ fresh?: boolean }} [options]
+ * @param {{ fresh?: boolean, again?: boolean }} [options] `again`: without what passed on this machine and depends on no platform
  * @returns {Promise<Outcome>}
  */
-export async function runSuite(release, { fresh = false } = {}) {
+export async function runSuite(release, { fresh = false, again = false } = {}) {
   const facts = ['node scripts/libtorch.mjs --version', 'node --version', 'g++ -dumpfullversion'].join(' && ');
   const asking = await runInCopy(release, ['/bin/sh', '-c', `mkdir -p build && (${facts}) > build/facts.txt`], {
     fresh,
@@ -92,7 +92,7 @@ export async function runSuite(release, { fresh = false } = {}) {
   const counts = path.join(asking.copy, 'build/tally.json');
   rmSync(counts, { force: true });
   const start = Date.now();
-  const { status, copy } = await runInCopy(release, ['node', 'scripts/test.mjs', '--no-lint']);
+  const { status, copy } = await runInCopy(release, ['node', 'scripts/test.mjs', again ? '--again' : '--no-lint']);
   const { passed, failed } = existsSync(counts) ? JSON.parse(output(counts)) : { passed: 0, failed: 1 };
   return {
     ...{ release, libtorch, node, compiler: `g++ ${compiler}`, ops: opsBound(copy), passed },

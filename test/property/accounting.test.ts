@@ -1,7 +1,7 @@
 /**
  * Exact accounting: 100,000 random steps of two threads, in child processes; after each of them `torch.memory()` equals a
  * model of the storages to the byte. A failure is printed with its seed, and
- * `LIBTORCH_NODE_SEED=… LIBTORCH_NODE_PATH=…` runs it again.
+ * `LIBTORCH_NODE_SEED=… LIBTORCH_NODE_PATH=…` runs it again. On a second platform (LTN_AGAIN) 50,000 steps.
  */
 import { randomInt } from 'node:crypto';
 import path from 'node:path';
@@ -53,7 +53,8 @@ if (chosen !== undefined) {
   }, 600_000);
 } else {
   const seen = new Set<string>();
-  const seeds = [20_261, 77_003, 5_550_001, randomInt(2 ** 30)];
+  const isAgain = process.env.LTN_AGAIN === '1';
+  const seeds = [...(isAgain ? [] : [20_261, 77_003]), 5_550_001, randomInt(2 ** 30)];
   test.each(seeds)(
     `${STEPS} random steps from seed %i: every figure equals the model's, nothing is leaked`,
     async (seed) => {
@@ -66,7 +67,10 @@ if (chosen !== undefined) {
     600_000,
   );
 
-  test('every kind of step occurred', () => {
-    expect(KINDS.filter((kind) => !seen.has(kind))).toEqual([]);
-  });
+  // In so many steps; it is a check of the steps' own conditions.
+  if (!isAgain) {
+    test('every kind of step occurred', () => {
+      expect(KINDS.filter((kind) => !seen.has(kind))).toEqual([]);
+    });
+  }
 }
