@@ -98,6 +98,12 @@ test('names of files: hyphens in TypeScript and JavaScript, underscores in C++ a
   expect(wrong).toEqual([]);
 });
 
+test('test/portable.json names test files, in order and once', () => {
+  const portable = JSON.parse(textOf('test/portable.json')) as string[];
+  expect(portable.filter((file) => !tracked.includes(file) || !file.endsWith('.test.ts'))).toEqual([]);
+  expect(portable).toEqual([...new Set(portable)].sort());
+});
+
 test('test/slow.json names test files, in order and once, with their seconds', () => {
   const seconds = JSON.parse(textOf('test/slow.json')) as Record<string, number>;
   const slow = Object.keys(seconds);
