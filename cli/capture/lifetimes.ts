@@ -7,8 +7,8 @@ import type { Birth } from './living';
 
 /** Counts of one process; above it, times are rounded up to twice as many milliseconds, until there are half as many. */
 const MAX_COUNTS = 2 ** 17;
-/** The coarsest times. If there are too many counts even so, they are of too many sites, and none is kept. */
-const MAX_STEP_MS = 2 ** 42;
+/** Sites on a device that have counts. Of more none is kept: coarser times cannot make them fewer. */
+const MAX_PLACES = 2 ** 13;
 
 /** Tensors of one site and device with about the same times, ms since the start of their process. */
 export interface Lifetime {
@@ -93,8 +93,8 @@ export class Lifetimes {
   }
 
   private reduce(): void {
-    while (this.count > MAX_COUNTS / 2 && this.step < MAX_STEP_MS) this.coarsen();
-    if (this.count <= MAX_COUNTS / 2) return;
+    while (this.all.size <= MAX_PLACES && this.count > MAX_COUNTS / 2) this.coarsen();
+    if (this.all.size <= MAX_PLACES) return;
     this.full = true;
     this.count = 0;
     this.all = new IdMap();
