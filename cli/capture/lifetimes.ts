@@ -8,7 +8,7 @@ import type { Birth } from './living';
 /** Counts of one process; above it, times are rounded up to twice as many milliseconds, until there are half as many. */
 const MAX_COUNTS = 2 ** 17;
 /** Sites on a device that have counts. Of more none is kept: coarser times cannot make them fewer. */
-const MAX_PLACES = 2 ** 13;
+const MAX_PLACES = 2 ** 12;
 
 /** Tensors of one site and device with about the same times, ms since the start of their process. */
 export interface Lifetime {
