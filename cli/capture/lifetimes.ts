@@ -5,8 +5,10 @@
 import { IdMap } from './id-map';
 import type { Birth } from './living';
 
-/** Counts of one process; above it, times are rounded up to twice as many milliseconds. */
+/** Counts of one process; above it, times are rounded up to twice as many milliseconds, until there are half as many. */
 const MAX_COUNTS = 2 ** 17;
+/** Sites on a device that have counts. Of more none is kept: coarser times cannot make them fewer. */
+const MAX_PLACES = 2 ** 12;
 
 /** Tensors of one site and device with about the same times, ms since the start of their process. */
 export interface Lifetime {
@@ -24,13 +26,19 @@ export class Lifetimes {
   private all = new IdMap<Map<string, Lifetime>>();
   private count = 0;
   private step = 1;
+  private full = false;
   /** Of storages with views: the ids of the live ones, the oldest first. */
-  private readonly views = new IdMap<Set<number>>();
+  private views = new IdMap<Set<number>>();
   /** Views whose storage counts for them. */
-  private readonly owners = new IdMap<{ bytes: number; fromMs: number }>();
+  private owners = new IdMap<{ bytes: number; fromMs: number }>();
+
+  /** Whether there are lifetimes of too many sites: then the counts are not complete. */
+  get isFull(): boolean {
+    return this.full;
+  }
 
   born({ id, storage, isView }: Pick<Birth, 'id' | 'storage' | 'isView'>): void {
-    if (!isView) return;
+    if (!isView || this.full) return;
     let ids = this.views.get(storage);
     if (ids === undefined) {
       ids = new Set();
@@ -41,6 +49,7 @@ export class Lifetimes {
 
   /** `roundMs`: the first round at which the tensor is not live. */
   died(birth: Birth, roundMs: number): void {
+    if (this.full) return;
     const { id, storage, isView, weight } = birth;
     const held = this.heldBy(birth);
     if (isView) this.add(placeOf(birth), timesOf(birth, birth.birthMs, roundMs), weight, 0);
@@ -80,7 +89,17 @@ export class Lifetimes {
       its = new Map();
       this.all.set(place, its);
     }
-    if (put(its, times, this.step, tensors, bytes) && ++this.count > MAX_COUNTS) this.coarsen();
+    if (put(its, times, this.step, tensors, bytes) && ++this.count > MAX_COUNTS) this.reduce();
+  }
+
+  private reduce(): void {
+    while (this.all.size <= MAX_PLACES && this.count > MAX_COUNTS / 2) this.coarsen();
+    if (this.all.size <= MAX_PLACES) return;
+    this.full = true;
+    this.count = 0;
+    this.all = new IdMap();
+    this.views = new IdMap();
+    this.owners = new IdMap();
   }
 
   private coarsen(): void {

@@ -21,7 +21,10 @@ export class Kept {
   static of(capture: Capture, ms: number[]): Kept | undefined {
     const { details, droppedDetail, ticks, start } = capture;
     const count = details.reduce((sum, { living }) => sum + living.size, 0);
-    const isWhole = droppedDetail === 0 && start?.mode !== 'counters' && details.every(({ lifetimes }) => lifetimes);
+    const isWhole =
+      droppedDetail === 0 &&
+      start?.mode !== 'counters' &&
+      details.every(({ lifetimes }) => lifetimes?.isFull === false);
     if (!isWhole || count > MAX_LIVING || (count === 0 && (ticks.at(-1)?.tensors ?? 0) > 0)) return undefined;
     const kept = new Kept(ms);
     for (const { living, lifetimes, siteId, startMs } of details) {

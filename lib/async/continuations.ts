@@ -25,6 +25,5 @@ export function followed(body: () => Promise<unknown>): Promise<unknown> {
     bodies.unfollow(); // such as a stack overflow
     throw error;
   }
-  bodies.until(made, () => {});
-  return made;
+  return bodies.until(made, () => bodies.unfollow()) as Promise<unknown>;
 }

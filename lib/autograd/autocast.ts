@@ -125,11 +125,10 @@ function inRegion<T>(modes: AutocastModes, fn: () => T): T {
   try {
     region.enter();
     const result = fn();
-    if (isPromise(result)) {
-      carrier.until(result, () => region.end());
-      waits = true;
-    }
-    return result;
+    if (!isPromise(result)) return result;
+    const settled = carrier.until(result, () => region.endNow()) as T;
+    waits = true;
+    return settled;
   } finally {
     ending(region);
     if (waits) enter(region.outer);
@@ -173,7 +172,7 @@ function modesOf(options: AutocastOptions): AutocastModes {
 /**
  * Runs `fn` with autocast: ops that are safe in a lower precision get their floating-point inputs in `dtype`, others in
  * float32, by libtorch's own lists for the device. `fn` may be async; other code that runs meanwhile is not affected. The
- * modes of the enclosing region come back on every way out. Returns what `fn` returns.
+ * modes of the enclosing region come back on every way out. Returns what `fn` returns, or a promise of what its promise gives.
  *
  * A dtype that the device has no kernels for, and CUDA without a device, switch autocast off with a warning, as in Python.
  * Python's `torch.autocast`.

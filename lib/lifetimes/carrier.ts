@@ -30,7 +30,7 @@ export class Carrier<State extends object, Place> {
   #open = 0;
   #asked = false;
   /** Called for promises that were collected without settling. */
-  readonly #abandoned = new FinalizationRegistry<() => void>((ended) => this.#end(ended));
+  readonly #abandoned = new FinalizationRegistry<() => void>((ended) => ended());
 
   constructor(name: string, kind: Carried<State, Place>) {
     this.#key = Symbol(name);
@@ -85,19 +85,20 @@ export class Carrier<State extends object, Place> {
     }).unref();
   }
 
-  /** Call in place of unfollow() if the function returned a promise: calls `ended` when it settles or is collected. */
-  until(promise: PromiseLike<unknown>, ended: () => void): void {
+  /**
+   * For a function that returned a promise: calls `ended`, which calls unfollow(), when the promise settles or is collected. A
+   * thenable of another library may report its end more than once. Returns the promise to hand out: Node reports a rejection of
+   * it that nothing handles, and would not for the given one, which has a handler now.
+   */
+  until(promise: PromiseLike<unknown>, ended: () => void): PromiseLike<unknown> {
     const token = {};
     this.#abandoned.register(promise, ended, token);
     const end = () => {
       this.#abandoned.unregister(token);
-      this.#end(ended);
+      ended();
     };
+    if (types.isPromise(promise)) return promise.finally(end);
     promise.then(end, end);
-  }
-
-  #end(ended: () => void): void {
-    this.unfollow();
-    ended();
+    return promise;
   }
 }

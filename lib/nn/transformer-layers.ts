@@ -2,6 +2,7 @@
 import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { additive } from '../public/nn/attention';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { GELU, ReLU } from './activations';
 import { type Args, factory, flag, float, int, type Kind, nameOf, read, type Values } from './arguments';
@@ -154,12 +155,15 @@ export class TransformerEncoderLayer extends Block {
     if ((mask === null || sumsMasks) && this._isFast(src) && !(sumsMasks && isHooked(this))) {
       return this._fast(src, mask, padding);
     }
+    const asFloats = (one: Mask) => (sumsMasks && one !== null ? additive(one, src) : one);
     return ownScope(() => {
+      // Python's layer passes them on as floats, with which the attention inside uses no fused op.
+      const [toAdd, keysToAdd] = [mask, padding].map(asFloats) as [Mask, Mask];
       if (this.normFirst) {
-        const x = src.add(this._attend(this.norm1.forward(src), mask, padding, causal)) as Tensor;
+        const x = src.add(this._attend(this.norm1.forward(src), toAdd, keysToAdd, causal)) as Tensor;
         return x.add(this._forwardBlock(this.norm2.forward(x), this.dropout2)) as Tensor;
       }
-      const x = this.norm1.forward(src.add(this._attend(src, mask, padding, causal)) as Tensor);
+      const x = this.norm1.forward(src.add(this._attend(src, toAdd, keysToAdd, causal)) as Tensor);
       return this.norm2.forward(x.add(this._forwardBlock(x, this.dropout2)) as Tensor);
     });
   }

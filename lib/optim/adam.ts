@@ -65,11 +65,12 @@ abstract class Moments extends BuiltIn<AdamOptions> {
   }
 
   override _updateAll(due: readonly Due[], group: Group): boolean {
-    if (!isFused(group)) return false;
+    if (!isFused(group) || this.update !== Moments.prototype.update) return false;
     const { lr, eps, betas, weightDecay, amsgrad, maximize } = group;
     const [beta1, beta2] = betas!;
     const numbers = { lr: lr!, beta1, beta2, weight_decay: weightDecay!, eps: eps! };
-    fusedAdam(due, this._isDecoupled(group), { ...numbers, amsgrad: amsgrad === true, maximize: maximize === true });
+    const options = { ...numbers, amsgrad: amsgrad === true, maximize: maximize === true };
+    fusedAdam(this._name('step'), due, this._isDecoupled(group), options);
     return true;
   }
 

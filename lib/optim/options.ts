@@ -20,7 +20,7 @@ export interface ModeOptions {
   capturable?: boolean | undefined;
   /**
    * One op changes all parameters, which must be floating-point and their gradients dense. Adam, AdamW, SGD and Adagrad, from
-   * libtorch 2 on. Default: not fused.
+   * libtorch 2.4 on. Default: not fused.
    */
   fused?: boolean | null | undefined;
 }

@@ -66,10 +66,10 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
   }
 
   override _updateAll(due: readonly Due[], group: ParamGroup<AdagradOptions>): boolean {
-    if (!isFused(group)) return false;
+    if (!isFused(group) || this.update !== Adagrad.prototype.update) return false;
     const { lr, lrDecay, weightDecay, eps, maximize } = group;
     const numbers = { lr: lr!, lr_decay: lrDecay!, weight_decay: weightDecay!, eps: eps! };
-    fusedAdagrad(due, { ...numbers, maximize: maximize === true });
+    fusedAdagrad(this._name('step'), due, { ...numbers, maximize: maximize === true });
     return true;
   }
 

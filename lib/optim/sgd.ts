@@ -34,10 +34,10 @@ export class SGD extends BuiltIn<SGDOptions> {
   }
 
   override _updateAll(due: readonly Due[], group: ParamGroup<SGDOptions>): boolean {
-    if (!isFused(group)) return false;
+    if (!isFused(group) || this.update !== SGD.prototype.update) return false;
     const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group;
     const numbers = { weight_decay: weightDecay!, momentum: momentum!, lr: lr!, dampening: dampening! };
-    fusedSgd(due, { ...numbers, nesterov: nesterov === true, maximize: maximize === true });
+    fusedSgd(this._name('step'), due, { ...numbers, nesterov: nesterov === true, maximize: maximize === true });
     return true;
   }
 

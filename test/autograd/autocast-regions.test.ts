@@ -168,3 +168,38 @@ test('casted weights: their bytes, and that they are freed at the end of each ki
   expect(steps).toEqual(Object.fromEntries(Object.keys(steps).map((name) => [name, 0])));
   expect(Object.keys(steps).length).toBe(9);
 });
+
+test('a thenable may report its end more than once, or throw', async () => {
+  const twice = {
+    // biome-ignore lint/suspicious/noThenProperty: a thenable of another library
+    then(done: (value: unknown) => void) {
+      done(1);
+      done(2);
+    },
+  };
+  const throws = {
+    // biome-ignore lint/suspicious/noThenProperty: a thenable of another library
+    then() {
+      throw new Error('from then');
+    },
+  };
+  torch.autocast(cpu, () => twice);
+  expect(() => torch.autocast(cpu, () => throws)).toThrow('from then');
+  await turn();
+  const seen = await torch.autocast(cpu, async () => {
+    await turn();
+    return now();
+  });
+  expect([seen, now()]).toEqual(['bfloat16', 'float32']);
+});
+
+test('a rejection that nothing handles is reported', async () => {
+  const program = `
+    const torch = require(${JSON.stringify(LIB)});
+    process.on('unhandledRejection', ({ message }) => console.log('reported', message));
+    torch.autocast({}, async () => { await null; throw new Error('from the program'); });
+    torch.autocast({}, async () => { throw new Error('handled'); }).catch(({ message }) => console.log(message));
+  `;
+  const { stdout } = await run(process.execPath, ['-e', program]);
+  expect(stdout.trim().split('\n').sort()).toEqual(['handled', 'reported from the program']);
+});

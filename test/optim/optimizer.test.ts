@@ -1,6 +1,7 @@
 /** torch.optim.Optimizer: groups, closures, hooks, owners of tensors, classes of one's own. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
+import { release } from '../support/release';
 import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
 
 const { optim } = torch;
@@ -65,6 +66,39 @@ describe('parameters', () => {
     expect(codeOf(() => new optim.SGD([b!], { lr: 1, differentiable: true, fused: true } as never))).toMatch(
       /^ERR_TORCH/,
     );
+  });
+});
+
+describe('fused steps', () => {
+  const [major = 0, minor = 0] = release.split('.').map(Number);
+  const hasFused = major > 2 || (major === 2 && minor >= 4);
+
+  it('are refused where libtorch has none, also if only a group asks for them', () => {
+    const optimizer = new optim.AdamW([withGrad(1)]);
+    (optimizer.paramGroups[0] as { fused?: boolean }).fused = true;
+    if (hasFused) optimizer.step();
+    else expect(codeOf(() => optimizer.step())).toBe('ERR_TORCH_NOT_IMPLEMENTED');
+  });
+
+  (hasFused ? it : it.skip)('take gradients and states of any layout, and no parameter that overlaps itself', () => {
+    const values = (fused: boolean) => {
+      const p = torch.zeros([2, 3], { requiresGrad: true });
+      p.grad = torch.arange(1, 7, { dtype: 'float32' }).view([3, 2]).t();
+      new optim.SGD([p], { lr: 1, momentum: 0.5, fused } as never).step();
+      return p.tolist();
+    };
+    expect(values(true)).toEqual(values(false));
+    const overlapping = torch.zeros([1]).expand([8]).requiresGrad_(true);
+    overlapping.grad = torch.ones([8]);
+    expect(codeOf(() => new optim.SGD([overlapping], { lr: 1, fused: true } as never).step())).toBe(
+      'ERR_TORCH_RUNTIME',
+    );
+    const adam = new optim.Adam([withGrad(1)], { fused: true });
+    adam.step();
+    const saved = adam.stateDict();
+    saved.state.get(0)!.exp_avg = torch.zeros([1, 2]);
+    adam.loadStateDict(saved);
+    expect(codeOf(() => adam.step())).toBe('ERR_TORCH_RUNTIME');
   });
 });
 
