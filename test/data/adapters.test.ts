@@ -83,6 +83,7 @@ test('records: lines of JSON and streams, which are closed however the loop ends
   expect(batches(answer, 'x')).toEqual([1, 2, 3, 4, 4, 4]);
   expect(batches(answer, 't')).toEqual(['é', 'b', 'c', 'd', 'd', 'd']);
   expect(answer.ended).toBe(answer.opened);
+  expect(answer.stalledCloses).toBe(true);
   expect(answer.wrong).toMatch(/^ERR_TORCH_FILE: .*wrong\.jsonl, byte 9: expected a line of JSON/);
 });
 

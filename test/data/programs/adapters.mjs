@@ -196,9 +196,16 @@ const tests = {
     });
     const streamed = await uses(stream, 0);
     await new Promise(setImmediate); // 'close' comes in a later turn
+    const closed = new Promise((resolve) => {
+      const controller = new AbortController();
+      const stalls = () => void setImmediate(() => controller.abort());
+      const stalled = new data.StreamDataset(() => new Readable({ read: stalls }).on('close', () => resolve(true)));
+      read(new data.DataLoader(stalled, { signal: controller.signal })).catch(() => {}); // its end is what counts
+    });
     return {
       ...(await uses(lines)),
       stream: streamed,
+      stalledCloses: await closed,
       opened,
       ended,
       wrong: await codeOf(() => read(new data.DataLoader(new data.JsonLines(at('wrong.jsonl'))))),
