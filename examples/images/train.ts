@@ -31,8 +31,12 @@ async function accuracyOf(net: ResNet, loader: AsyncIterable<unknown>): Promise<
   return right / count;
 }
 
+/** @throws Error for pictures that do not fill a batch, or folders of other classes */
 export async function train(training: Pictures, validation: Pictures, settings: Settings): Promise<ResNet> {
   const { epochs, workers: numWorkers, onEpoch } = settings;
+  if (training.length < BATCH) throw new Error(`expected at least ${BATCH} pictures, got ${training.length}`);
+  if (String(training.classes) !== String(validation.classes))
+    throw new Error(`expected pictures of [${training.classes}] to test with, got [${validation.classes}]`);
   const net = new ResNet(training.classes.length);
   const optimizer = new torch.optim.AdamW(net.parameters(), { lr: 0.005 });
   const loader = new DataLoader(training, { batchSize: BATCH, shuffle: true, dropLast: true, numWorkers });

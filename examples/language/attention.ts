@@ -16,12 +16,16 @@ export interface CacheSizes {
 export class KvCache {
   /** The number of tokens read. A decoder raises it after its last layer. */
   length = 0;
-  readonly #pairs: [keys: Tensor, values: Tensor][];
+  readonly #pairs: [keys: Tensor, values: Tensor][] = [];
 
   constructor({ layers, heads, headSize }: CacheSizes, positions: number) {
     // No scope owns it: the cache outlives the scopes of the steps.
-    const zeros = () => torch.keep(torch.zeros([1, heads, positions, headSize])) as Tensor;
-    this.#pairs = Array.from({ length: layers }, () => [zeros(), zeros()]);
+    const zeros = () => torch.zeros([1, heads, positions, headSize]);
+    // All or nothing: without memory for the last layer those before it are freed.
+    torch.scope(() => {
+      for (let layer = 0; layer < layers; layer++) this.#pairs.push([zeros(), zeros()]);
+      torch.keep(this.#pairs);
+    });
   }
 
   /** Adds the keys and values of new tokens to a layer's, and returns all of them. */

@@ -8,8 +8,11 @@ import { Llama, type LlamaConfig } from './llama';
 export type Config = Gpt2Config | LlamaConfig;
 export type Model = Gpt2 | Llama;
 
-/** A model with new weights. @throws Error for another kind of model */
+/** A model with new weights. @throws Error for another kind of model, or positions that are scaled */
 export function makeModel(config: Config): Model {
+  const { rope_scaling: scaled } = config as { rope_scaling?: unknown };
+  // Without it the model would run, and speak nonsense.
+  if (scaled != null) throw new Error(`rope_scaling: expected null, got ${JSON.stringify(scaled)}`);
   if (config.model_type === 'gpt2') return new Gpt2(config);
   if (config.model_type === 'llama') return new Llama(config);
   const { model_type } = config as { model_type: unknown };

@@ -12,6 +12,8 @@ export interface Sampling {
   seed?: number | undefined;
 }
 
+const MIN_FLOAT = 1e-30;
+
 /** A function from scores [vocabulary] to a token. @throws RangeError for an option outside its range */
 export function sampler({ temperature = 0, topK, topP = 1, seed }: Sampling): (scores: Tensor) => number {
   demand(temperature >= 0 && temperature <= 100, 'temperature', 'from 0 to 100', temperature);
@@ -20,16 +22,18 @@ export function sampler({ temperature = 0, topK, topP = 1, seed }: Sampling): (s
   const isSeed = Number.isInteger(seed) && seed! >= 0 && seed! <= 2 ** 32;
   demand(seed === undefined || isSeed, 'seed', 'an integer from 0 to 2^32', seed);
   if (temperature === 0) return (scores) => scores.argmax().item() as number;
+  // float32 does not have smaller numbers, which would become 0.
+  const [divisor, kept] = [Math.max(temperature, MIN_FLOAT), Math.max(topP, MIN_FLOAT)];
   const generator = new torch.Generator();
   if (seed !== undefined) generator.manualSeed(seed);
   else generator.seed();
   return (scores) => {
-    const { values, indices } = scores.div(temperature).topk(Math.min(topK ?? scores.numel, scores.numel));
+    const { values, indices } = scores.div(divisor).topk(Math.min(topK ?? scores.numel, scores.numel));
     const probabilities = values.softmax(0);
     // A token stays if those before it do not have topP yet, so the first always stays.
     const before = probabilities.cumsum(0).sub(probabilities);
-    const kept = probabilities.mul(before.lt(topP));
-    return indices.at(torch.multinomial(kept, 1, { generator }).item() as number).item() as number;
+    const likely = probabilities.mul(before.lt(kept));
+    return indices.at(torch.multinomial(likely, 1, { generator }).item() as number).item() as number;
   };
 }
 

@@ -56,8 +56,8 @@ export function createServer({ model, tokenizer, adapters }: Served): FastifyIns
       return refuse(400, `adapter: expected one of [${[...adapters.keys()]}], got ${JSON.stringify(name)}`);
     const ids = tokenizer.encode(prompt);
     const { positions } = model.cacheSizes;
-    if (ids.length >= positions)
-      return refuse(400, `prompt: expected fewer than ${positions} tokens, got ${ids.length}`);
+    if (ids.length === 0 || ids.length >= positions)
+      return refuse(400, `prompt: expected from 1 to ${positions - 1} tokens, got ${ids.length}`);
     if (running >= MAX_GENERATIONS) return refuse(503, `${running} generations are running`);
 
     const gone = new AbortController();

@@ -97,6 +97,9 @@ export class Progress {
   /** One more step is done. */
   step(figures: ProgressFigures = {}): void {
     const { loss, samples = 0 } = ownOptions('utils.Progress.step', figures, ['loss', 'samples']);
+    for (const [name, value] of [['loss', loss ?? 0] as const, ['samples', samples] as const]) {
+      if (typeof value !== 'number') throw argumentError('utils.Progress.step', `figures.${name}`, 'a number', value);
+    }
     this.#steps++;
     this.#samples += samples;
     this.#loss = loss ?? this.#loss;

@@ -67,6 +67,14 @@ test('parquet: rows over files and row groups, and a range of rows as columns', 
   expect(answer.part).toEqual({ word: ['w2', 'w3', 'w4'], id: { dtype: 'int64', shape: [3], values: [2, 3, 4] } });
   expect(answer.unknown).toMatch(/names from id, x, word, got 'z'/);
   expect(answer.missing).toMatch(/^ENOENT/);
+  // The library gives lists for columns that may have nulls: the schema tells the dtype.
+  expect(answer.optional).toEqual({ INT32: 'int32', DOUBLE: 'float64', FLOAT: 'float32', INT64: 'int64' });
+  expect(answer.first).toBe(2 ** 24 + 1);
+  expect(answer.damaged).toMatch(/^ERR_TORCH_FILE: /);
+  expect(answer.negative).toMatch(
+    /^ERR_TORCH_ARGUMENT: .* 'options\.rowStart': expected an integer of 0 or more, got -1/,
+  );
+  expect(answer.notNames).toMatch(/^ERR_TORCH_ARGUMENT: .* 'options\.columns': expected a list of names, got 'x'/);
 });
 
 test('records: lines of JSON and streams, which are closed however the loop ends', () => {
@@ -75,6 +83,7 @@ test('records: lines of JSON and streams, which are closed however the loop ends
   expect(batches(answer, 'x')).toEqual([1, 2, 3, 4, 4, 4]);
   expect(batches(answer, 't')).toEqual(['é', 'b', 'c', 'd', 'd', 'd']);
   expect(answer.ended).toBe(answer.opened);
+  expect(answer.stalledCloses).toBe(true);
   expect(answer.wrong).toMatch(/^ERR_TORCH_FILE: .*wrong\.jsonl, byte 9: expected a line of JSON/);
 });
 
@@ -86,6 +95,7 @@ test('shards: rows of several files in one batch, in the order that was asked fo
     expect(answer.mixed.x.values).toEqual([9, 0, 5, 8, 1, 11]);
     expect(answer.range).toMatch(/^ERR_TORCH_INDEX: .* from -12 to 11, got 12/);
   }
+  expect(answers.shards!.answer.differs).toMatch(/^ERR_TORCH_FILE: .* rows of float32 \[\] in 'x', got float64 \[\]/);
   expect(answers.shards!.answer.lacks).toMatch(/^ERR_TORCH_FILE: .* has no tensor 'z'/);
 });
 

@@ -65,6 +65,10 @@ test('it says its text, and that of the adapter', async () => {
   const first = await (await ask(drawn)).text();
   expect(await (await ask(drawn)).text()).toBe(first);
   expect(await (await ask({ ...drawn, seed: 8 })).text()).not.toBe(first);
+  // Numbers that float32 does not have: only the best token is left.
+  const best = await (await ask({ prompt: 'The', maxTokens: 5, temperature: 0 })).text();
+  expect(await (await ask({ prompt: 'The', maxTokens: 5, temperature: 1e-60 })).text()).toBe(best);
+  expect(await (await ask({ prompt: 'The', maxTokens: 5, temperature: 1, topP: 1e-60 })).text()).toBe(best);
 });
 
 test('bad questions are refused with a reason', async () => {
@@ -75,7 +79,7 @@ test('bad questions are refused with a reason', async () => {
   expect(await refused({})).toEqual([400, expect.stringContaining("required property 'prompt'")]);
   expect(await refused({ prompt: 'a', topP: 0 })).toEqual([400, expect.stringContaining('topP must be > 0')]);
   expect(await refused({ prompt: 'a', adapter: 'x' })).toEqual([400, 'adapter: expected one of [verse], got "x"']);
-  const tokens = 'prompt: expected fewer than 256 tokens, got 300';
+  const tokens = 'prompt: expected from 1 to 255 tokens, got 300';
   expect(await refused({ prompt: '日'.repeat(100) })).toEqual([400, tokens]);
 });
 

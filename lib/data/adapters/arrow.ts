@@ -7,7 +7,7 @@ import { type FilePath, pathOf } from '../../files/paths';
 import { disposeAll } from '../../lifetimes/movable';
 import { peer } from '../../metrics/peer';
 import { isTypedArray } from '../../tensor/nested';
-import { type Columns, columnOf, fileError, joined } from './columns';
+import { type Columns, columnOf, fileError, joined, namesOf } from './columns';
 
 const FN = 'utils.data.readArrow';
 
@@ -35,8 +35,8 @@ export interface ReadArrowOptions {
   columns?: readonly string[] | undefined;
 }
 
-/** Types whose memory is a typed array of the same numbers. */
-const NUMBERS = /^(Int|Uint)(8|16|32|64)$|^Float(32|64)$/;
+/** Types whose memory is a typed array of numbers that tensors have. */
+const NUMBERS = /^Int(8|16|32|64)$|^Uint8$|^Float(32|64)$/;
 
 function columnOfVector(name: string, vector: Vector): Columns[string] {
   const type = String(vector.type);
@@ -51,7 +51,7 @@ function columnOfVector(name: string, vector: Vector): Columns[string] {
   if (!/^(Bool|Utf8|LargeUtf8|Dictionary<.*Utf8.*>)$/.test(type)) {
     throw fileError(
       FN,
-      `column '${name}' is of type ${type}: expected numbers, booleans, strings or lists of one size`,
+      `column '${name}' is of type ${type}: expected signed or 8-bit integers, floats of 32 or 64 bits, booleans, strings or lists of one size`,
     );
   }
   return columnOf(
@@ -68,10 +68,10 @@ const isTable = (value: unknown): value is ArrowTable =>
  * The columns of a table of `apache-arrow`, or of a file or bytes in Arrow's IPC format (Feather). Columns of numbers are
  * tensors that share the table's memory; booleans are a copy, strings a list.
  *
- * @throws ERR_TORCH_FILE if a column has nulls or another type; ERR_TORCH_MISSING_PACKAGE without apache-arrow, for a file
+ * @throws ERR_TORCH_FILE if the file is damaged, or a column has nulls or another type; ERR_TORCH_MISSING_PACKAGE without apache-arrow, for a file
  */
 export function readArrow(source: FilePath | Uint8Array | ArrowTable, options: ReadArrowOptions = {}): Columns {
-  const { columns } = ownOptions(FN, options, ['columns']);
+  const columns = namesOf(FN, ownOptions(FN, options, ['columns']).columns);
   const table = isTable(source) ? source : tableOf(source);
   const names = table.schema.fields.map((field) => field.name);
   const read: Columns = {};
@@ -91,5 +91,13 @@ export function readArrow(source: FilePath | Uint8Array | ArrowTable, options: R
 function tableOf(source: unknown): ArrowTable {
   const arrow = peer(FN, 'apache-arrow') as Arrow;
   const bytes = isTypedArray(source) ? (source as Uint8Array) : readFileSync(pathOf(FN, 'source', source));
-  return arrow.tableFromIPC(bytes);
+  let table: ArrowTable;
+  try {
+    table = arrow.tableFromIPC(bytes);
+  } catch (error) {
+    throw Object.assign(fileError(FN, `not Arrow's IPC format: ${(error as Error).message}`), { cause: error });
+  }
+  // What apache-arrow makes of bytes without a message.
+  if (table.schema.fields.length === 0) throw fileError(FN, "expected columns in Arrow's IPC format, got none");
+  return table;
 }

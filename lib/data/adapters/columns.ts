@@ -16,8 +16,21 @@ export type Columns = Record<string, Tensor | readonly unknown[]>;
 export const fileError = (fn: string, what: string): TorchError =>
   Object.assign(codedError(Error, 'ERR_TORCH_FILE', `${fn}: ${what}`), { op: fn });
 
-/** The values of a column that fit no tensor. `strings` stay a list. */
-export function columnOf(fn: string, name: string, values: readonly unknown[]): Tensor | readonly unknown[] {
+/** The names of columns that are asked for. */
+export function namesOf(fn: string, columns: unknown): readonly string[] | undefined {
+  if (columns === undefined || (Array.isArray(columns) && columns.every((name) => typeof name === 'string'))) {
+    return columns;
+  }
+  throw argumentError(fn, 'options.columns', 'a list of names', columns);
+}
+
+/** The values of a column as a tensor; strings stay a list. `dtype`: of numbers, if the file tells it. */
+export function columnOf(
+  fn: string,
+  name: string,
+  values: readonly unknown[],
+  dtype?: 'float64' | 'float32' | 'int32' | 'int64',
+): Tensor | readonly unknown[] {
   const [first] = values;
   const kind = typeof first;
   const wrong = values.findIndex((value) => typeof value !== kind || value === null);
@@ -26,8 +39,9 @@ export function columnOf(fn: string, name: string, values: readonly unknown[]): 
     throw fileError(fn, `column '${name}': expected values of one type, got ${describe(values[row])} in row ${row}`);
   }
   if (kind === 'string' || values.length === 0) return values;
-  if (kind !== 'object') return tensor(values as number[]) as Tensor;
-  if (!isTypedArray(first)) return tensor(values as number[][]) as Tensor;
+  const options = dtype === undefined || kind === 'boolean' ? {} : { dtype };
+  if (kind !== 'object') return tensor(values as number[], options) as Tensor;
+  if (!isTypedArray(first)) return tensor(values as number[][], options) as Tensor;
   return ownScope(() => ops().stack!(values.map((value) => fromTypedArray(value as TypedArray)))) as Tensor;
 }
 

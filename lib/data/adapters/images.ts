@@ -6,6 +6,7 @@ import { ops } from '../../autograd/tuples';
 import { fromTypedArray, tensor } from '../../elements/create';
 import { argumentError, codedError } from '../../errors/errors';
 import { type FilePath, pathOf } from '../../files/paths';
+import { disposeAll } from '../../lifetimes/movable';
 import { ownScope } from '../../lifetimes/scope';
 import { peer } from '../../metrics/peer';
 import type { Tensor } from '../../tensor/tensor';
@@ -206,9 +207,12 @@ export class ImageDataset extends Dataset<ImageSample> {
   }
 }
 
-/** The first error once all have ended, so that nothing is read for a batch that has failed. */
+/** The first error once all have ended, so that nothing is read for a batch that has failed, and its pictures are released. */
 async function settle<T>(all: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(all);
+  const ended = await Promise.allSettled(all);
+  if (ended.some(({ status }) => status === 'rejected')) {
+    disposeAll(ended.map((one) => (one.status === 'fulfilled' ? one.value : null)));
+  }
   return Promise.all(all);
 }
 

@@ -8,7 +8,7 @@ import { disposeAll } from '../../lifetimes/movable';
 import { importPeer } from '../../metrics/peer';
 import { isTypedArray } from '../../tensor/nested';
 import { IterableDataset } from '../dataset';
-import { type Columns, columnOf, fileError, joined } from './columns';
+import { type Columns, columnOf, fileError, joined, namesOf } from './columns';
 import { type Cursor, placeOf } from './cursor';
 
 const FN = 'utils.data.readParquet';
@@ -24,10 +24,19 @@ interface Range {
 }
 interface Metadata {
   readonly row_groups: readonly { readonly num_rows: bigint }[];
-  readonly schema: readonly { readonly name: string; readonly num_children?: number }[];
+}
+interface Schema {
+  readonly children: readonly Schema[];
+  readonly element: {
+    readonly name: string;
+    readonly type?: string;
+    readonly converted_type?: string;
+    readonly logical_type?: { readonly isSigned?: boolean; readonly bitWidth?: number };
+  };
 }
 interface Hyparquet {
   parquetMetadataAsync(file: AsyncBuffer): Promise<Metadata>;
+  parquetSchema(metadata: Metadata): Schema;
   parquetScan(options: object): Promise<{
     readonly ranges: readonly Range[];
     readColumn(of: Range & { column: string }): Promise<ArrayLike<unknown>>;
@@ -49,33 +58,45 @@ interface Opened {
   readonly file: AsyncBuffer;
   readonly metadata: Metadata;
   readonly hyparquet: Hyparquet;
+  readonly schema: readonly Schema[];
   readonly names: readonly string[];
   readonly rows: number;
+}
+
+/** What hyparquet says of a damaged file, with a code. Errors that have one pass unchanged. */
+function coded(fn: string, path: string, error: unknown): unknown {
+  if ((error as { code?: unknown }).code !== undefined) return error;
+  return Object.assign(fileError(fn, `${path}: ${(error as Error).message}`), { cause: error });
 }
 
 /** Runs `use` on the open file, and closes it. */
 async function opened<T>(fn: string, path: FilePath, use: (opened: Opened) => Promise<T>): Promise<T> {
   const hyparquet = (await importPeer(fn, 'hyparquet')) as Hyparquet;
-  const handle = await open(pathOf(fn, 'path', path));
+  const name = pathOf(fn, 'path', path);
+  const handle = await open(name);
   try {
     const { size } = await handle.stat();
     const file: AsyncBuffer = {
       byteLength: size,
       async slice(start, end = size) {
+        if (!(start >= 0 && end <= size)) throw fileError(fn, `${name}: the file is truncated`);
         const bytes = new Uint8Array(Math.max(0, end - start));
         let got = 0;
         while (got < bytes.length) {
           const { bytesRead } = await handle.read(bytes, got, bytes.length - got, start + got);
-          if (bytesRead === 0) throw fileError(fn, 'the file is truncated');
+          if (bytesRead === 0) throw fileError(fn, `${name}: the file is truncated`);
           got += bytesRead;
         }
         return bytes.buffer;
       },
     };
     const metadata = await hyparquet.parquetMetadataAsync(file);
-    const names = metadata.schema.slice(1).flatMap(({ name, num_children }) => (num_children ? [] : [name]));
+    const schema = hyparquet.parquetSchema(metadata).children;
+    const names = schema.map(({ element }) => element.name);
     const rows = metadata.row_groups.reduce((sum, group) => sum + Number(group.num_rows), 0);
-    return await use({ file, metadata, hyparquet, names, rows });
+    return await use({ file, metadata, hyparquet, schema, names, rows });
+  } catch (error) {
+    throw coded(fn, name, error);
   } finally {
     await handle.close();
   }
@@ -100,7 +121,28 @@ async function partsOf(
 
 const flat = (parts: readonly ArrayLike<unknown>[]): unknown[] => parts.flatMap((part) => Array.from(part));
 
-function wantedOf(fn: string, columns: readonly string[] | undefined, names: readonly string[]): readonly string[] {
+const DTYPES = { DOUBLE: 'float64', FLOAT: 'float32', INT32: 'int32', INT64: 'int64' } as const;
+
+/** The dtype of a column, or of the numbers in its lists: lists of numbers that may be null do not tell it themselves. */
+function dtypeOf(name: string, column: Schema | undefined): (typeof DTYPES)[keyof typeof DTYPES] | undefined {
+  let leaf = column;
+  while (leaf?.children.length === 1) leaf = leaf.children[0];
+  if (leaf === undefined || leaf.children.length > 0) return undefined;
+  const { type = '', converted_type: converted = '', logical_type: logical } = leaf.element;
+  if (/^UINT_(32|64)$/.test(converted) || (logical?.isSigned === false && logical.bitWidth! >= 32)) {
+    throw fileError(FN, `column '${name}' has unsigned integers, expected signed ones`);
+  }
+  return converted === 'DECIMAL' ? 'float64' : DTYPES[type as keyof typeof DTYPES];
+}
+
+/** A row's number, if one was passed. */
+function rowOf(name: 'rowStart' | 'rowEnd', value: unknown): void {
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)) return;
+  throw argumentError(FN, `options.${name}`, 'an integer of 0 or more', value);
+}
+
+function wantedOf(fn: string, given: readonly string[] | undefined, names: readonly string[]): readonly string[] {
+  const columns = namesOf(fn, given);
   for (const name of columns ?? []) {
     if (!names.includes(name)) throw argumentError(fn, 'options.columns', `names from ${names.join(', ')}`, name);
   }
@@ -111,20 +153,23 @@ function wantedOf(fn: string, columns: readonly string[] | undefined, names: rea
  * The columns of a Parquet file: numbers and booleans are tensors, strings a list. Only the asked columns and the row groups of the
  * asked rows are read.
  *
- * @throws ERR_TORCH_FILE if a column has nulls or values of several types; ERR_TORCH_MISSING_PACKAGE without hyparquet
+ * @throws ERR_TORCH_FILE if the file is damaged, or a column has nulls or values of several types; ERR_TORCH_MISSING_PACKAGE without hyparquet
  */
 export async function readParquet(path: FilePath, options: ReadParquetOptions = {}): Promise<Columns> {
   const { columns, rowStart = 0, rowEnd, compressors } = ownOptions(FN, options, known);
+  rowOf('rowStart', rowStart);
+  rowOf('rowEnd', rowEnd);
   return opened(FN, path, async (of) => {
     const end = Math.min(rowEnd ?? of.rows, of.rows);
     const wanted = wantedOf(FN, columns, of.names);
     const lists = await partsOf(of, wanted, { rowStart, rowEnd: end }, compressors);
+    const dtypes = new Map(wanted.map((name) => [name, dtypeOf(name, of.schema[of.names.indexOf(name)])]));
     const read: Columns = {};
     let whole = false;
     try {
       for (const [name, parts] of lists) {
         const numbers = parts.length > 0 && parts.every(isTypedArray);
-        read[name] = numbers ? joined(parts as TypedArray[]) : columnOf(FN, name, flat(parts));
+        read[name] = numbers ? joined(parts as TypedArray[]) : columnOf(FN, name, flat(parts), dtypes.get(name));
       }
       whole = true;
       return read;

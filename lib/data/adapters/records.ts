@@ -19,16 +19,45 @@ export class StreamDataset<T = any> extends IterableDataset<T> {
     this.open = open;
   }
 
-  override async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-    const stream = await asUser(() => this.open());
-    if (!isIterable(stream)) {
-      throw argumentError('utils.data.StreamDataset', 'open', 'a function that returns a stream', stream);
-    }
-    try {
-      yield* stream as AsyncIterable<T>;
-    } finally {
-      (stream as { destroy?: () => unknown }).destroy?.();
-    }
+  override [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+    const pass = new StreamPass();
+    const values = valuesOf<T>(this, pass);
+    return {
+      next: () => values.next(),
+      // A generator that waits for a value ends only behind it, which a stream that has stalled never gives.
+      return: (value) => {
+        pass.end();
+        return values.return(value);
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
+  }
+}
+
+/** The stream of one pass. */
+class StreamPass {
+  ended = false;
+  stream: { destroy?: () => unknown } | null = null;
+
+  end(): void {
+    this.ended = true;
+    this.stream?.destroy?.();
+  }
+}
+
+async function* valuesOf<T>(dataset: StreamDataset<T>, pass: StreamPass): AsyncGenerator<T> {
+  const stream = await asUser(() => dataset.open());
+  if (!isIterable(stream)) {
+    throw argumentError('utils.data.StreamDataset', 'open', 'a function that returns a stream', stream);
+  }
+  pass.stream = stream as object;
+  try {
+    // The loop may have ended while the stream was opened.
+    if (!pass.ended) yield* stream as AsyncIterable<T>;
+  } finally {
+    pass.end();
   }
 }
 

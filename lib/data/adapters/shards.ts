@@ -12,7 +12,7 @@ import type { Tensor } from '../../tensor/tensor';
 import { countOf, flagOf, indexError } from '../arguments';
 import { Dataset } from '../dataset';
 import { Listed } from '../order';
-import { fileError } from './columns';
+import { fileError, namesOf } from './columns';
 
 const FN = 'utils.data.ShardDataset';
 
@@ -36,7 +36,7 @@ function load(file: string, columns: readonly string[] | null, mmap: boolean): S
   let whole = false;
   try {
     for (const name of columns ?? Object.keys(all)) {
-      const tensor = all[name];
+      const tensor = Object.hasOwn(all, name) ? all[name] : undefined;
       if (tensor === undefined) throw fileError(FN, `${file} has no tensor '${name}'`);
       if (tensor.ndim === 0) throw fileError(FN, `${file}: expected rows in '${name}', got a tensor of no dimensions`);
       read[name] = tensor;
@@ -56,7 +56,8 @@ function load(file: string, columns: readonly string[] | null, mmap: boolean): S
  * The rows of `.npz` and safetensors files, one file after the other: sample i is `{ name: tensor[i], … }`. Files are read when
  * a row of them is asked for. `dispose()` closes them.
  *
- * @throws ERR_TORCH_FILE if a file lacks a tensor, or its tensors have different numbers of rows
+ * @throws ERR_TORCH_FILE if a file lacks a tensor, its tensors have different numbers of rows, or the rows of two files differ in
+ * dtype or shape
  */
 export class ShardDataset extends Dataset<Record<string, Tensor>> {
   static module = __filename;
@@ -74,13 +75,21 @@ export class ShardDataset extends Dataset<Record<string, Tensor>> {
     this.files = files.map((file) => pathOf(FN, 'files', file));
     this.mmap = flagOf(FN, 'mmap', mmap, true);
     this.maxOpen = maxOpen === undefined ? 8 : countOf(FN, 'maxOpen', maxOpen);
-    let names: readonly string[] | null = columns ?? null;
+    let names: readonly string[] | null = namesOf(FN, columns) ?? null;
+    const kinds = new Map<string, string>();
     let sum = 0;
     this.cumulativeSizes = this.files.map((file) => {
       const shard = load(file, names, this.mmap);
       names ??= Object.keys(shard);
       sum += shard[names[0]!]!.shape[0]!;
+      const described = Object.entries(shard).map(([name, { dtype, shape }]) => [name, `${dtype} [${shape.slice(1)}]`]);
       disposeAll(shard);
+      // Otherwise a batch of two files would have another dtype than a batch of one.
+      for (const [name, kind] of described as [string, string][]) {
+        const first = kinds.get(name) ?? kind;
+        kinds.set(name, first);
+        if (kind !== first) throw fileError(FN, `${file}: expected rows of ${first} in '${name}', got ${kind}`);
+      }
       return sum;
     });
     this.columns = names!;

@@ -9,7 +9,7 @@ import { ownScope } from '../../lifetimes/scope';
 import { tensors } from '../../lifetimes/walk';
 import { peer } from '../../metrics/peer';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { countOf, indexError } from '../arguments';
+import { countOf, flagOf, indexError } from '../arguments';
 import { Dataset } from '../dataset';
 
 /** The part of a tokenizer of @huggingface/tokenizers that is used here. */
@@ -62,7 +62,10 @@ export interface TokenCollateOptions {
 export function tokenCollate(tokenizer: Tokenizer, options: TokenCollateOptions = {}): (texts: any) => TokenBatch {
   const fn = 'utils.data.tokenCollate';
   const given = ownOptions(fn, options, ['maxLength', 'padId', 'padToMax', 'addSpecialTokens']);
-  const { padId = 0, padToMax = false, addSpecialTokens = true } = given;
+  const { padId = 0 } = given;
+  const padToMax = flagOf(fn, 'padToMax', given.padToMax, false);
+  const addSpecialTokens = flagOf(fn, 'addSpecialTokens', given.addSpecialTokens, true);
+  if (!Number.isSafeInteger(padId)) throw argumentError(fn, 'padId', 'an integer', padId);
   if (typeof tokenizer?.encode !== 'function') {
     throw argumentError(fn, 'tokenizer', 'a tokenizer with encode(text)', tokenizer);
   }
@@ -71,6 +74,7 @@ export function tokenCollate(tokenizer: Tokenizer, options: TokenCollateOptions 
     throw argumentError(fn, 'maxLength', 'a length, since padToMax is true', given.maxLength);
   }
   return (texts: Iterable<unknown>): TokenBatch => {
+    if (!Array.isArray(texts)) throw argumentError(fn, 'texts', 'a list of texts', texts);
     const rows = Array.from(texts, (text, i) => {
       if (typeof text !== 'string') throw argumentError(fn, `texts[${i}]`, 'a string', text);
       return tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids;

@@ -25,7 +25,7 @@ export class ToTensor implements Transform<Tensor | RawImage> {
 
 function fromRaw(image: RawImage): Tensor {
   const { data, info } = (image ?? {}) as Partial<RawImage>;
-  if (!(data instanceof Uint8Array) || info === undefined) {
+  if (!(data instanceof Uint8Array) || typeof info !== 'object' || info === null) {
     throw argumentError(FN, 'image', 'a Tensor, or { data, info } of sharp', image);
   }
   const { width, height, channels } = info;

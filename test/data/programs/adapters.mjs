@@ -2,7 +2,7 @@
  * Uses the adapters with the real libraries, in a process of its own: Jest cannot import hyparquet, which is only an ES module.
  * `node adapters.mjs FOLDER` prints, by name, what each gave, and the tensors, bytes and open files that it left.
  */
-import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -160,14 +160,28 @@ const tests = {
     ];
     for (const name of ['one', 'two'])
       parquetWriteFile({ filename: at(`${name}.parquet`), columnData, rowGroupSize: 3 });
+    const nullable = [
+      ['INT32', [2 ** 24 + 1, 2]],
+      ['DOUBLE', [0.1, 0.2]],
+      ['FLOAT', [0.5, 1]],
+      ['INT64', [2n ** 60n, 1n]],
+    ].map(([type, values]) => ({ name: type, data: values, type, nullable: true }));
+    parquetWriteFile({ filename: at('nullable.parquet'), columnData: nullable });
+    writeFileSync(at('damaged.parquet'), readFileSync(at('nullable.parquet')).subarray(8));
+    const optional = await data.readParquet(at('nullable.parquet'));
     const part = await data.readParquet(at('one.parquet'), { columns: ['word', 'id'], rowStart: 2, rowEnd: 5 });
     const answer = {
       ...(await uses(new data.ParquetRows([at('one.parquet'), at('two.parquet')], { columns: ['id', 'word'] }))),
       part: plain(part),
       unknown: await codeOf(() => data.readParquet(at('one.parquet'), { columns: ['z'] })),
       missing: await codeOf(() => data.readParquet(at('none.parquet'))),
+      optional: Object.fromEntries(Object.entries(optional).map(([type, { dtype }]) => [type, dtype])),
+      first: Number(optional.INT32.select(0, 0).item()),
+      damaged: await codeOf(() => data.readParquet(at('damaged.parquet'))),
+      negative: await codeOf(() => data.readParquet(at('one.parquet'), { rowStart: -1 })),
+      notNames: await codeOf(() => data.readParquet(at('one.parquet'), { columns: 'x' })),
     };
-    torch.disposeAll(part);
+    torch.disposeAll([part, optional]);
     return answer;
   },
   async records() {
@@ -182,9 +196,16 @@ const tests = {
     });
     const streamed = await uses(stream, 0);
     await new Promise(setImmediate); // 'close' comes in a later turn
+    const closed = new Promise((resolve) => {
+      const controller = new AbortController();
+      const stalls = () => void setImmediate(() => controller.abort());
+      const stalled = new data.StreamDataset(() => new Readable({ read: stalls }).on('close', () => resolve(true)));
+      read(new data.DataLoader(stalled, { signal: controller.signal })).catch(() => {}); // its end is what counts
+    });
     return {
       ...(await uses(lines)),
       stream: streamed,
+      stalledCloses: await closed,
       opened,
       ended,
       wrong: await codeOf(() => read(new data.DataLoader(new data.JsonLines(at('wrong.jsonl'))))),
@@ -207,6 +228,9 @@ const tests = {
       answers[kind] = { ...(await uses(shards)), mixed, range: await codeOf(() => shards.getItem(12)) };
       shards.dispose();
     }
+    torch.scope(() => torch.safetensors.save({ x: torch.zeros([2], { dtype: 'float64' }) }, at('wide.safetensors')));
+    const differing = [at('0.safetensors'), at('wide.safetensors')];
+    answers.differs = await codeOf(() => new data.ShardDataset(differing, { columns: ['x'] }));
     answers.lacks = await codeOf(() => new data.ShardDataset([at('0.npz')], { columns: ['z'] }));
     return answers;
   },
