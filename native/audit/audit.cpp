@@ -191,6 +191,7 @@ void environment_closing(uint32_t env) noexcept {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   if (recording()) s.writer.environment_closing(env);
+  s.recorder.environment_ended(env);
 }
 
 bool start(const Options& options, std::string* why_not, bool* taken) {

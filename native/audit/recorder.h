@@ -19,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "native/audit/audit.h"
@@ -80,6 +81,8 @@ class Recorder {
   // The storages inside a handle without its own. Of each, the bytes count for the handle's site.
   void holds(uint32_t id, const std::vector<Part>& parts, uint32_t capture = 0);
   void scope_opened(uint32_t env, uint32_t scope, uint32_t site);
+  // Its scopes and their numbers are gone.
+  void environment_ended(uint32_t env) noexcept;
   // Tokens (tokens.h). The first returns the number of a row; the others do nothing for another capture.
   uint32_t token_offered(uint32_t site, uint32_t origin, uint64_t bytes, uint32_t capture = 0);
   void token_ended(uint32_t row, uint64_t bytes, bool taken, uint32_t capture = 0) noexcept;
@@ -140,7 +143,14 @@ class Recorder {
     uint8_t generation = 0;
     bool live : 1, waiting : 1, written : 1, is_view : 1, owner_queued : 1, has_graph : 1, has_parts : 1;
     int8_t device_type = 0, device_index = -1, dtype = 0;
-    Record() : live(false), waiting(false), written(false), is_view(false), owner_queued(false), has_graph(false) {}
+    Record()
+        : live(false),
+          waiting(false),
+          written(false),
+          is_view(false),
+          owner_queued(false),
+          has_graph(false),
+          has_parts(false) {}
   };
 
   struct Storage {
@@ -253,7 +263,7 @@ class Recorder {
   std::unordered_map<uint32_t, std::vector<uint32_t>> parts_;
   // By environment and place in its table of scopes, so that a later scope there replaces it.
   std::unordered_map<uint64_t, Opening> openings_;
-  std::vector<uint64_t> unwritten_openings_;
+  std::unordered_set<uint64_t> unwritten_openings_;
   std::vector<TokenRow> tokens_;  // index 0 unused
   std::vector<bool> dirty_tokens_;
   std::unordered_map<uint64_t, uint32_t> token_rows_;  // by site and origin

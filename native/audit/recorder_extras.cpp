@@ -16,21 +16,29 @@ void Recorder::holds(uint32_t id, const std::vector<Part>& parts, uint32_t captu
   std::vector<uint32_t> links;
   links.reserve(parts.size());
   int64_t allocated = 0;
-  for (const Part& part : parts) {
-    const uint32_t link = records_.take();
-    Record& inner = records_[link];
-    const uint8_t generation = inner.generation;
-    inner = Record{};
-    inner.generation = generation;
-    inner.birth_ms = record->birth_ms;
-    inner.cell = record->cell;
-    uint32_t storage = known_storage(part.storage);
-    if (storage == 0) {
-      storage = new_storage(part.storage, part.bytes, record->weight);
-      allocated += weigh(part.bytes, record->weight);
+  try {
+    for (const Part& part : parts) {
+      const uint32_t link = records_.take();
+      links.push_back(link);
+      Record& inner = records_[link];
+      const uint8_t generation = inner.generation;
+      inner = Record{};
+      inner.generation = generation;
+      inner.birth_ms = record->birth_ms;
+      inner.cell = record->cell;
+      uint32_t storage = known_storage(part.storage);
+      if (storage == 0) {
+        storage = new_storage(part.storage, part.bytes, record->weight);
+        allocated += weigh(part.bytes, record->weight);
+      }
+      link_to_storage(link, storage);
     }
-    link_to_storage(link, storage);
-    links.push_back(link);
+  } catch (...) {  // out of memory: the handle is recorded without its parts
+    for (const uint32_t link : links) {
+      unlink_from_storage(link);
+      records_.give(link);
+    }
+    throw;
   }
   // The old ones last: a storage that stays is never without a record.
   if (record->has_parts) drop_parts(index);
@@ -82,11 +90,25 @@ void Recorder::scope_opened(uint32_t env, uint32_t scope, uint32_t site) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (site == 0) {
     const auto found = openings_.find(key);
-    if (found != openings_.end() && found->second.scope == scope) openings_.erase(found);
+    if (found == openings_.end() || found->second.scope != scope) return;
+    openings_.erase(found);
+    unwritten_openings_.erase(key);
     return;
   }
   openings_[key] = {scope, site, false};
-  unwritten_openings_.push_back(key);
+  unwritten_openings_.insert(key);
+}
+
+void Recorder::environment_ended(uint32_t env) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto it = openings_.begin(); it != openings_.end();) {
+    if (it->first >> 32 != env) {
+      ++it;
+      continue;
+    }
+    unwritten_openings_.erase(it->first);
+    it = openings_.erase(it);
+  }
 }
 
 uint32_t Recorder::token_offered(uint32_t site, uint32_t origin, uint64_t bytes, uint32_t capture) {
@@ -126,7 +148,7 @@ void Recorder::token_ended(uint32_t number, uint64_t bytes, bool taken, uint32_t
 // A scope that is younger than a round mostly ends before the next, so it waits.
 void Recorder::drain_extras(Changes* changes) {
   changes->openings.clear();
-  std::vector<uint64_t> young;
+  std::unordered_set<uint64_t> young;
   for (const uint64_t key : unwritten_openings_) {
     const auto found = openings_.find(key);
     if (found == openings_.end()) continue;
@@ -135,7 +157,7 @@ void Recorder::drain_extras(Changes* changes) {
       changes->openings.push_back({static_cast<uint32_t>(key >> 32), opening.scope, opening.site});
     } else {
       opening.seen = true;
-      young.push_back(key);
+      young.insert(key);
     }
   }
   unwritten_openings_.swap(young);
@@ -153,7 +175,7 @@ void Recorder::requeue_extras() {
   unwritten_openings_.clear();
   for (auto& [key, opening] : openings_) {
     opening.seen = true;
-    unwritten_openings_.push_back(key);
+    unwritten_openings_.insert(key);
   }
   for (size_t i = 1; i < tokens_.size(); ++i) dirty_tokens_[i] = tokens_changed_ = true;
 }
