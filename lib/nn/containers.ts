@@ -5,6 +5,7 @@ import { isTensor, type Tensor } from '../tensor/tensor';
 import { isPlainObject } from './arguments';
 import { Module } from './module';
 import { Parameter } from './parameter';
+import { joinsRepeated } from './release';
 
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof (value as Iterable<unknown> | null | undefined)?.[Symbol.iterator] === 'function';
@@ -142,6 +143,20 @@ export class ModuleList extends Modules {
   constructor(modules: Iterable<Module> | null = null) {
     super();
     if (modules !== null) this.extend(modules);
+  }
+
+  /** @internal Equal neighbours are one line where Python has it so: `(0-1): 2 x Linear(…)`. */
+  override _lines(texts: readonly (readonly [name: string, text: string])[]): string[] {
+    if (!joinsRepeated) return super._lines(texts);
+    const runs: { first: string; last: string; count: number; text: string }[] = [];
+    for (const [name, text] of texts) {
+      const run = runs.at(-1);
+      if (run?.text === text) Object.assign(run, { last: name, count: run.count + 1 });
+      else runs.push({ first: name, last: name, count: 1, text });
+    }
+    return runs.map(({ first, last, count, text }) =>
+      count === 1 ? `(${first}): ${text}` : `(${first}-${last}): ${count} x ${text}`,
+    );
   }
 }
 

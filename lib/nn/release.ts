@@ -17,6 +17,9 @@ export const biasIsPositional = since(2, 1);
 /** Attention takes `isCausal`, converts masks to floats to add, and has fused ops with two masks. */
 export const sumsMasks = is2;
 
+/** ModuleList prints equal neighbours once, with their number. */
+export const joinsRepeated = since(2, 0);
+
 /** EmbeddingBag prints its mode in quotes. */
 export const quotesMode = since(2, 1);
 

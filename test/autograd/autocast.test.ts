@@ -96,6 +96,8 @@ function difference(got: any[], wanted: any[], values: boolean): string | undefi
 const composed = [
   ...['nn.functional.embedding', 'special.polygamma', 'linalg.lstsq', 'linalg.pinv', 'einsum', 'normal', 'rand_like'],
   ...['svd_lowrank', 'pca_lowrank', 'tensordot'],
+  // From 2.6 on; as_strided reads the memory around its input, which the record does not have.
+  ...['_upsample_bilinear2d_aa', 'max_pool2d_with_indices_backward', 'as_strided'],
 ];
 
 /** Their results have no defined values. */
