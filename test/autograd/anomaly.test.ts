@@ -20,7 +20,7 @@ it('an error names the line of the forward call, and of the backward that made t
   ];
   expect(results.length).toBe(expected.length);
   results.forEach(([message, line], i) => {
-    const pattern = expected[i]!.replace('LINE', `[^\\n]*anomaly_lines\\.cjs:${line}:\\d+`);
+    const pattern = expected[i]!.replace('LINE', `[^\\n]*anomaly-lines\\.cjs:${line}:\\d+`);
     expect(message).toMatch(new RegExp(pattern, 's'));
   });
 });
