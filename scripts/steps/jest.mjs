@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
 import { runShown } from './command.mjs';
+import { say } from './progress.mjs';
 
 /**
  * Jest's workers and the programs that they start share the cores. OpenBLAS's threads wait for each other by spinning, so
@@ -21,6 +22,22 @@ export const slowestFiles = (count) =>
     .slice(0, count)
     .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${file}`);
 
+/** Prints which tests failed and which were skipped, since a long log hides them. */
+function printOutcome({ testResults }) {
+  const all = testResults.flatMap(({ name, message, assertionResults: tests }) => {
+    const file = path.relative(root, name);
+    const failures = tests.filter(({ status }) => status === 'failed');
+    const skipped = tests.filter(({ status }) => status === 'pending' || status === 'todo');
+    const whole = tests.length === 0 && message !== '' ? [`failed   ${file}`] : [];
+    const line =
+      (what) =>
+      ({ fullName }) =>
+        `${what}${file}: ${fullName}`;
+    return [...whole, ...failures.map(line('failed   ')), ...skipped.map(line('skipped  '))];
+  });
+  if (all.length > 0) say(`\nTests that did not pass:\n  ${all.join('\n  ')}`);
+}
+
 /**
  * @param {string[]} [more] further arguments, such as a path to narrow the run
  * @param {{ env?: NodeJS.ProcessEnv, workers?: number, node?: string }} [options] with one worker all tests run in Jest's own process
@@ -33,6 +50,7 @@ export async function jestTests(more = [], { env = process.env, workers = 2, nod
   const status = await runShown(node, args, { stdio: ['inherit', 2, 2], env: { ...blas, ...env } });
   const result = readReport();
   if (result === undefined) return { passed: 0, failed: 1, skipped: 0 };
+  printOutcome(result);
   const failures = result.numFailedTests + result.numRuntimeErrorTestSuites;
   return {
     passed: result.numPassedTests,
