@@ -30,6 +30,7 @@ const LIMITS = {
   labels: 1_048_576,
   marks: 131_072,
   'ends of threads': 1_048_576,
+  'opened scopes': 1_048_576,
 } as const;
 
 export type Countable = keyof typeof LIMITS;

@@ -33,7 +33,7 @@ export class ProcessReader {
   private readonly living = new LivingTensors();
   private readonly shapes = new IdMap<readonly number[]>();
   private readonly survivors = new Survivors();
-  private readonly openings = new Openings();
+  private readonly openings: Openings;
   /** Packets of the round whose own packet has not been read yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
@@ -48,6 +48,7 @@ export class ProcessReader {
     private readonly names = new Names(budget),
     private readonly lifetimes?: Lifetimes,
   ) {
+    this.openings = new Openings(budget);
     capture.details.push({
       living: this.living,
       shapes: this.shapes,

@@ -258,6 +258,15 @@ const FILLING: [string, () => Buffer, RegExp | undefined][] = [
     /expected at most 16,384 processes/,
   ],
   ['marks', () => many(150_000, () => packet(PacketType.Mark, Buffer.alloc(9))), /expected at most 131,072 marks/],
+  [
+    'opened scopes of many processes',
+    () => {
+      const entries = (from: number) => u32s(...Array.from({ length: 3 * 65_536 }, (_, i) => from * 65_536 + i));
+      const scopes = Buffer.concat([0, 3].map((from) => packet(PacketType.Openings, entries(from))));
+      return many(12, () => Buffer.concat([packet(PacketType.Process, Buffer.from('{}')), scopes]));
+    },
+    /expected at most 1,048,576 opened scopes/,
+  ],
   ['shapes', () => many(300_000, (i) => packet(PacketType.Shape, u32s(i))), /expected at most 262,144 shapes/],
   [
     'sets of labels',
