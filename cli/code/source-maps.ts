@@ -1,7 +1,8 @@
 /** Maps positions in the executed JavaScript to positions in the original source. */
 import * as path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { GREATEST_LOWER_BOUND, LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
+import { scriptPath } from '../../lib/observe/audit/script-path';
 import type { Frame } from '../capture/records';
 import { readRegular } from '../files/regular-file';
 
@@ -26,7 +27,7 @@ export class SourceMaps {
     if (found.source === null) found = originalPositionFor(map, { ...needle, bias: LEAST_UPPER_BOUND });
     if (found.source === null) return frame;
     return {
-      file: toPath(found.source),
+      file: scriptPath(found.source),
       line: found.line,
       column: found.column + 1,
       function: frame.function,
@@ -94,13 +95,4 @@ function lastUrl(code: string): string | undefined {
   let url: string | undefined;
   for (const found of code.matchAll(COMMENT)) url = found[1];
   return url;
-}
-
-function toPath(source: string): string {
-  if (!source.startsWith('file:')) return source;
-  try {
-    return fileURLToPath(source);
-  } catch {
-    return source; // a URL that is not a path, such as one with a host
-  }
 }

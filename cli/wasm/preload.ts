@@ -1,12 +1,12 @@
 /**
  * `leak-audit run --wasm`: loaded into the program before its own code (NODE_OPTIONS). Notes each WebAssembly.Memory with the
- * stack that made it, and its size in rounds. Without the option it is not loaded, and nothing is replaced. No dependencies.
+ * stack that made it, and its size in rounds. Without the option it is not loaded, and nothing is replaced. It imports no package.
  */
 import * as fs from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 import { getEnvironmentData, setEnvironmentData, threadId } from 'node:worker_threads';
+import { scriptPath } from '../../lib/observe/audit/script-path';
 import type { WasmRecord, WasmSettings } from './records';
 
 const VARIABLE = 'LIBTORCH_NODE_WASM';
@@ -201,7 +201,7 @@ function captureStack(below: (...args: never[]) => unknown): (WasmRecord & { typ
     if (!Array.isArray(sites)) return [];
     return sites
       .map((site) => ({
-        file: toPath(site.getFileName() ?? ''),
+        file: scriptPath(site.getFileName() ?? ''),
         line: site.getLineNumber() ?? 0,
         column: site.getColumnNumber() ?? 0,
         function: site.getFunctionName() ?? '',
@@ -212,15 +212,6 @@ function captureStack(below: (...args: never[]) => unknown): (WasmRecord & { typ
   } finally {
     Error.prepareStackTrace = prepareStackTrace;
     Error.stackTraceLimit = stackTraceLimit;
-  }
-}
-
-/** ES modules are named by URL, all other files by path. */
-function toPath(name: string): string {
-  try {
-    return name.startsWith('file:') ? fileURLToPath(name) : name;
-  } catch {
-    return name; // a URL that is not a path, such as one with a host
   }
 }
 

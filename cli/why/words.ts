@@ -1,24 +1,15 @@
 /** Formats names and positions of the program in a path: as in its source, or redacted. */
 import * as path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { scriptPath } from '../../lib/observe/audit/script-path';
 import type { Redaction } from '../analysis/redact';
 import { SourceMaps } from '../code/source-maps';
 import { position, relativeFile } from '../wording/position';
 import type { Words } from './names';
 
-/** The path of a script; V8 has URLs for ES modules and paths for others. */
-export function pathOf(file: string): string {
-  try {
-    return file.startsWith('file:') ? fileURLToPath(file) : file;
-  } catch {
-    return file; // a URL that is not a path, such as one with a host
-  }
-}
-
 export function wordsFor(folder: string, redaction: Redaction | undefined): Words {
   const maps = new SourceMaps();
   const written = (file: string, line: number, column: number) => {
-    const frame = maps.resolve({ file: pathOf(file), line, column, function: '' });
+    const frame = maps.resolve({ file: scriptPath(file), line, column, function: '' });
     return redaction === undefined ? frame : redaction.frame(frame);
   };
   return {
@@ -37,5 +28,5 @@ export function wordsFor(folder: string, redaction: Redaction | undefined): Word
 
 /** Whether a file belongs to this package, whose own references do not count as holders. */
 export function isOwnFile(file: string): boolean {
-  return pathOf(file).startsWith(`${path.resolve(__dirname, '../../lib')}${path.sep}`);
+  return scriptPath(file).startsWith(`${path.resolve(__dirname, '../../lib')}${path.sep}`);
 }

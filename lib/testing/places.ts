@@ -4,9 +4,9 @@
  */
 import { AssertionError } from 'node:assert';
 import * as path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { native } from '../addon/native';
 import { original } from '../observe/audit/positions';
+import { scriptPath } from '../observe/audit/script-path';
 import type { Frame } from '../observe/audit/stack';
 import { framesOf } from '../observe/watch';
 
@@ -64,18 +64,10 @@ function throughRunner(frame: Frame): Frame | undefined {
     const found = typeof text === 'string' ? /\n\s+at (?:.* \()?(.+?):(\d+):(\d+)\)?$/.exec(text) : null;
     if (found === null) continue;
     const [, file, line, column] = found as unknown as [string, string, string, string];
-    const moved = { ...frame, file: pathOf(file), line: Number(line), column: Number(column) };
+    const moved = { ...frame, file: scriptPath(file), line: Number(line), column: Number(column) };
     if (moved.file !== frame.file || moved.line !== frame.line || moved.column !== frame.column) return moved;
   }
   return undefined;
-}
-
-function pathOf(file: string): string {
-  try {
-    return file.startsWith('file:') ? fileURLToPath(file) : file;
-  } catch {
-    return file; // a URL that is not a path, such as one with a host
-  }
 }
 
 function written(frame: Frame): Frame {

@@ -1,9 +1,10 @@
 /** Readable stacks: maps positions to the original source through source maps. */
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
 import * as path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { printable } from '../../libtorch/printable';
 import { readRegular } from './regular-file';
+import { scriptPath } from './script-path';
 import type { Frame } from './stack';
 
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
@@ -32,7 +33,7 @@ export function original(frame: Frame): Omit<Frame, 'function'> {
   if (map === undefined || frame.line < 1) return frame;
   const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1));
   if (!('originalSource' in entry) || entry.originalSource === undefined) return frame;
-  return { file: toPath(entry.originalSource), line: entry.originalLine + 1, column: entry.originalColumn + 1 };
+  return { file: scriptPath(entry.originalSource), line: entry.originalLine + 1, column: entry.originalColumn + 1 };
 }
 
 function mapOf(file: string): SourceMap | undefined {
@@ -66,12 +67,3 @@ function lastUrl(code: string): string | undefined {
 
 const decode = (text: string, base64: boolean) =>
   base64 ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text);
-
-function toPath(source: string): string {
-  if (!source.startsWith('file:')) return source;
-  try {
-    return fileURLToPath(source);
-  } catch {
-    return source; // such as a file URL with a host
-  }
-}

@@ -1,9 +1,9 @@
 /** Captures call sites without `Error.stack` strings: positions are hashed first, and formatted once per new stack. */
 import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { generatedFolder } from '../../addon/native';
 import { restoring } from '../../errors/turn';
+import { scriptPath } from './script-path';
 
 export interface Frame {
   file: string;
@@ -33,17 +33,7 @@ let ownFrames = 2;
 const isOwn = (file: string) => OWN_FOLDERS.some((dir) => file.startsWith(dir));
 const isInternal = (file: string) => file.startsWith('node:') || file === '';
 
-/** ES modules are named by URL, all other files by path. */
-function toPath(name: string): string {
-  if (!name.startsWith('file:')) return name;
-  try {
-    return fileURLToPath(name);
-  } catch {
-    return name; // a URL that is not a path, such as one with a host
-  }
-}
-
-const fileOf = (site: CallSite) => toPath(site.getFileName() ?? '');
+const fileOf = (site: CallSite) => scriptPath(site.getFileName() ?? '');
 
 const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
 
@@ -111,7 +101,7 @@ function scriptOf(site: CallSite): Script {
   const name = site.getFileName() as string | null;
   let script = scripts.get(name);
   if (script === undefined) {
-    const file = toPath(name ?? '');
+    const file = scriptPath(name ?? '');
     script = { id: scripts.size + 1, skipped: isOwn(file) || isInternal(file) };
     scripts.set(name, script);
   }
