@@ -63,11 +63,12 @@ it('step 2 of codegen needs neither libtorch nor Node', () => {
 const importsOf = (file: string) =>
   [...textOf(file).matchAll(/(?:from|import|require\()\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string);
 
-it('lib never imports cli; cli imports from lib only its public entry, the modules that find libtorch and the encoder of profiles', () => {
+/** The public entry, the modules that find libtorch, the encoder of profiles and the paths of scripts. */
+const SHARED = /(^|\/)lib\/(?!index|libtorch\/|pprof\/profile|observe\/audit\/script-path)/;
+
+it('lib never imports cli; cli imports from lib only what is named as shared', () => {
   const lib = below('lib/', /\.ts$/).flatMap((file) => importsOf(file).filter((name) => /(^|\/)cli\//.test(name)));
-  const cli = below('cli/', /\.ts$/).flatMap((file) =>
-    importsOf(file).filter((name) => /(^|\/)lib\/(?!index|libtorch\/|pprof\/profile)/.test(name)),
-  );
+  const cli = below('cli/', /\.ts$/).flatMap((file) => importsOf(file).filter((name) => SHARED.test(name)));
   expect({ lib, cli }).toEqual({ lib: [], cli: [] });
 });
 
