@@ -62,9 +62,10 @@ async function reduced(lib, finding, { seed, only }) {
 
 /**
  * Runs `calls` calls. `workers` children run at a time. The answer has the figures and a finding for each kind and target.
- * `progress` is called after each child.
+ * `progress` is called after each child,
+ * `first` with the first finding of a kind at a target.
  */
-async function campaign(lib, { seed, calls, only, workers = 1, shrink = true, progress = () => {} }) {
+async function campaign(lib, { seed, calls, only, workers = 1, shrink = true, progress = () => {}, first = () => {} }) {
   const findings = new Map();
   const figures = { results: 0, errors: 0, crashes: 0, slow: 0, memory: 0, noCode: 0, left: 0 };
   const names = { crash: 'crashes', 'no code': 'noCode' };
@@ -76,7 +77,9 @@ async function campaign(lib, { seed, calls, only, workers = 1, shrink = true, pr
     found(finding) {
       figures[names[finding.kind] ?? finding.kind]++;
       const key = keyOf(finding);
-      if (!findings.has(key)) findings.set(key, finding);
+      if (findings.has(key)) return;
+      findings.set(key, finding);
+      first(finding);
     },
     add({ results, errors }) {
       figures.results += results;

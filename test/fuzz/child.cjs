@@ -17,7 +17,7 @@ const { byName, targetsOf } = require('./targets.cjs');
 const { makerOf } = require('./values.cjs');
 
 const [lib, text] = process.argv.slice(2);
-const { seed, first = 0, end = 0, skip = [], only, plans: planFile, progress, show } = JSON.parse(text);
+const { seed, first = 0, end = 0, skip = [], only, plans: planFile, progress, show, planted = false } = JSON.parse(text);
 const torch = require(path.join(lib, 'index.js'));
 const { collectAll } = require(path.join(lib, 'memory/collector.js'));
 const { valuesOf } = makerOf(torch);
@@ -25,6 +25,18 @@ const { valuesOf } = makerOf(torch);
 const all = targetsOf(lib);
 const chosen = only === undefined ? all : all.filter(({ name, kind }) => new RegExp(only).test(`${kind} ${name}`));
 const targets = byName(all);
+/** Faults for the fuzzer's own test. */
+if (planted) {
+  const faults = {
+    abort: () => process.abort(),
+    'no code': () => JSON.parse('{'),
+    leave: () => (globalThis.left = torch.ones([2])) && undefined,
+    stay: () => {
+      for (;;);
+    },
+  };
+  for (const [name, fn] of Object.entries(faults)) targets.set(`planted.${name}`, { fn });
+}
 const skipped = new Set(skip);
 const say = (value) => fs.writeSync(1, `${JSON.stringify(value)}\n`);
 

@@ -42,6 +42,7 @@ async function main() {
     only: values.only,
     workers: Number(values.workers),
     shrink: !values['no-shrink'],
+    first: ({ kind, plan }) => console.log(`${kind}: ${JSON.stringify(plan)}`),
     progress: (figures) => console.log(`${minutes()} min: ${JSON.stringify(figures)}`),
   });
   for (const { kind, plans, plan, detail, again } of told.findings) {
