@@ -17,7 +17,17 @@ const { byName, targetsOf } = require('./targets.cjs');
 const { makerOf } = require('./values.cjs');
 
 const [lib, text] = process.argv.slice(2);
-const { seed, first = 0, end = 0, skip = [], only, plans: planFile, progress, show, planted = false } = JSON.parse(text);
+const {
+  seed,
+  first = 0,
+  end = 0,
+  skip = [],
+  only,
+  plans: planFile,
+  progress,
+  show,
+  planted = false,
+} = JSON.parse(text);
 const torch = require(path.join(lib, 'index.js'));
 const { collectAll } = require(path.join(lib, 'memory/collector.js'));
 const { valuesOf } = makerOf(torch);
@@ -30,7 +40,9 @@ if (planted) {
   const faults = {
     abort: () => process.abort(),
     'no code': () => JSON.parse('{'),
-    leave: () => (globalThis.left = torch.ones([2])) && undefined,
+    leave: () => {
+      globalThis.left = torch.ones([2]);
+    },
     stay: () => {
       for (;;);
     },
@@ -89,7 +101,8 @@ let current;
 const hasCode = (error) =>
   typeof error === 'object' &&
   error !== null &&
-  (String(error.code).startsWith('ERR_TORCH_') || (typeof error.syscall === 'string' && typeof error.errno === 'number'));
+  (String(error.code).startsWith('ERR_TORCH_') ||
+    (typeof error.syscall === 'string' && typeof error.errno === 'number'));
 
 function judge(error, plan) {
   words[2]++;
@@ -120,7 +133,7 @@ function call(plan, number) {
     checkLeft(before, plan);
   };
   const settle = () => {
-    if (plan.then === 'backward') backward(result);
+    if (plan.after === 'backward') backward(result);
     words[1]++;
   };
   try {

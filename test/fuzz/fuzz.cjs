@@ -31,7 +31,8 @@ async function main() {
   });
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
   const calls = Number(values.calls);
-  if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls)) throw new Error('expected numbers for --seed and --calls');
+  if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
+    throw new Error('expected numbers for --seed and --calls');
   const { libtorchVersion } = require(LIB);
   console.log(`libtorch ${libtorchVersion}, seed ${seed}, ${calls} calls`);
   const start = process.hrtime.bigint();
@@ -46,7 +47,9 @@ async function main() {
     progress: (figures) => console.log(`${minutes()} min: ${JSON.stringify(figures)}`),
   });
   for (const { kind, plans, plan, detail, again } of told.findings) {
-    console.log(`\n${kind}: ${plan.target}${again === false ? ' (not seen again)' : ''}\n  ${detail.replace(/\n/g, '\n  ')}`);
+    console.log(
+      `\n${kind}: ${plan.target}${again === false ? ' (not seen again)' : ''}\n  ${detail.replace(/\n/g, '\n  ')}`,
+    );
     for (const one of plans ?? [plan]) console.log(`  ${JSON.stringify(one)}`);
   }
   const row = { libtorch: libtorchVersion, seed, calls, minutes: minutes(), ...told.figures };

@@ -27,7 +27,9 @@ const { campaign } = require('./campaign.cjs') as {
     options: { seed: number; calls: number; shrink: boolean },
   ): Promise<{ findings: Finding[]; figures: Record<string, number> }>;
 };
-const { runChild } = require('./run.cjs') as { runChild(lib: string, options: object, limits?: { seconds: number }): Promise<Told> };
+const { runChild } = require('./run.cjs') as {
+  runChild(lib: string, options: object, limits?: { seconds: number }): Promise<Told>;
+};
 
 /** Processor time of a call that is meant to stay. */
 const LIMITS = { seconds: 3 };
@@ -57,7 +59,9 @@ test(`every stored call, with libtorch ${release}`, async () => {
 test('a call that ends the process, one without a code, one that leaves a tensor and one that stays are found', async () => {
   const planted = ['abort', 'no code', 'leave', 'stay'].map((target) => ({ target: `planted.${target}`, args: [] }));
   const ends = await Promise.all(
-    planted.map((plan) => runChild(LIB, { plans: [{ target: 'aten.relu.default', args: [1] }, plan], planted: true })),
+    planted.map((plan) =>
+      runChild(LIB, { plans: [{ target: 'aten.relu.default', args: [1] }, plan], planted: true }, LIMITS),
+    ),
   );
   expect(ends.map(({ end, findings }) => [end, ...findings.map(({ kind }) => kind)])).toEqual([
     ['crash'],

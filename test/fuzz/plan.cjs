@@ -13,7 +13,15 @@ const { randomOf } = require('./random.cjs');
 
 const SHAPES = [
   ...[[], [0], [1], [2], [4], [7], [65], [0, 3], [2, 2], [3, 5], [1, 1], [4, 4], [2, 0, 2], [2, 3, 4], [2, 2, 2]],
-  ...[[1, 4, 4, 4], [2, 3, 8, 8], [1, 2, 0, 4], [2, 4, 4, 4, 4], [1, 1, 1, 1, 1, 1], [2, 1, 2, 1, 2, 1, 2], [300, 40]],
+  ...[
+    [1, 4, 4, 4],
+    [2, 3, 8, 8],
+    [1, 2, 0, 4],
+    [2, 4, 4, 4, 4],
+    [1, 1, 1, 1, 1, 1],
+    [2, 1, 2, 1, 2, 1, 2],
+    [300, 40],
+  ],
 ];
 const DTYPES = [
   ...['float32', 'float32', 'float32', 'float32', 'float64', 'int64', 'int64', 'int32', 'int16', 'int8', 'uint8'],
@@ -22,7 +30,19 @@ const DTYPES = [
 const FILLS = ['usual', 'usual', 'usual', 'zeros', 'ramp', 'negative', 'nan', 'infinite', 'huge', 'minimum'];
 const FORMS = [
   ...['expanded', 'overlapping', 'channels-last', 'transposed', 'stepped', 'offset', 'conjugate', 'negated', 'zero'],
-  ...['sparse', 'csr', 'hybrid', 'quantized', 'per-channel', 'mkldnn', 'nested', 'leaf', 'graph', 'inference', 'disposed'],
+  ...[
+    'sparse',
+    'csr',
+    'hybrid',
+    'quantized',
+    'per-channel',
+    'mkldnn',
+    'nested',
+    'leaf',
+    'graph',
+    'inference',
+    'disposed',
+  ],
   ...['meta', 'named'],
 ];
 const LARGE = [2 ** 20, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 40, 2 ** 53 - 1];
@@ -36,9 +56,37 @@ const FLOATS = [
 ];
 const STRINGS = [
   ...['', 'sum', 'mean', 'none', 'no such mode', '\u0000', 'ij,jk->ik', '...', '->', 'i->ii', 'é🙂', 'a'.repeat(300)],
-  ...['max', 'min', 'L', 'U', 'fro', 'nuc', 'reflect', 'circular', 'same', 'valid', 'linear', 'lower', 'tanh', 'ij', 'xy'],
+  ...[
+    'max',
+    'min',
+    'L',
+    'U',
+    'fro',
+    'nuc',
+    'reflect',
+    'circular',
+    'same',
+    'valid',
+    'linear',
+    'lower',
+    'tanh',
+    'ij',
+    'xy',
+  ],
 ];
-const WRONG = ['object', 'function', 'symbol', 'date', 'array', 'class', 'promise', 'typed', 'buffer', 'null', 'undefined'];
+const WRONG = [
+  'object',
+  'function',
+  'symbol',
+  'date',
+  'array',
+  'class',
+  'promise',
+  'typed',
+  'buffer',
+  'null',
+  'undefined',
+];
 
 /** A seed's plan of call `index`; `targets` are those of targets.cjs. */
 function planOf(seed, index, targets) {
@@ -102,7 +150,9 @@ function planOf(seed, index, targets) {
       case 's':
         return chance(wildness) ? pick(STRINGS) : (guesses.strings[param.name] ?? 'sum');
       case 'D':
-        return chance(wildness) ? pick([...DTYPES, 'quint8', 'qint8', 'qint32', 'complex32', 'quint4x2', 'x']) : base.dtype;
+        return chance(wildness)
+          ? pick([...DTYPES, 'quint8', 'qint8', 'qint32', 'complex32', 'quint4x2', 'x'])
+          : base.dtype;
       case 'L':
         return chance(wildness) ? pick(['sparse_coo', 'sparse_csr', 'mkldnn', 'sparse_bsr', 'x']) : 'strided';
       case 'M':
@@ -158,7 +208,7 @@ function planOf(seed, index, targets) {
     }
     if (Object.keys(options).length > 0) plan.options = options;
   }
-  if (chance(0.2)) plan.then = 'backward';
+  if (chance(0.2)) plan.after = 'backward';
   if (target.async && chance(0.25)) plan.through = 'async';
   return plan;
 }

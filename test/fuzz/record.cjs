@@ -6,7 +6,19 @@ const path = require('node:path');
 
 const PAGE = path.resolve(__dirname, '../../docs/reliability.md');
 const END = '<!-- runs end -->';
-const COLUMNS = ['libtorch', 'seed', 'calls', 'minutes', 'results', 'errors', 'crashes', 'slow', 'memory', 'noCode', 'left'];
+const COLUMNS = [
+  'libtorch',
+  'seed',
+  'calls',
+  'minutes',
+  'results',
+  'errors',
+  'crashes',
+  'slow',
+  'memory',
+  'noCode',
+  'left',
+];
 
 function record(row) {
   const page = fs.readFileSync(PAGE, 'utf8');

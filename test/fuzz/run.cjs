@@ -64,7 +64,11 @@ function runChild(lib, options, { checkMalloc = false, seconds = CALL_SECONDS } 
   fs.mkdirSync(cwd); // a call that writes a file writes it here
   const args = ['--expose-gc', path.join(__dirname, 'child.cjs'), lib, JSON.stringify(given)];
   return new Promise((resolve, reject) => {
-    const child = spawn('/bin/bash', ['-c', node, process.execPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env, cwd });
+    const child = spawn('/bin/bash', ['-c', node, process.execPath, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env,
+      cwd,
+    });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (data) => (stdout += data));

@@ -36,7 +36,7 @@ function* simpler(spec) {
 
 /** Plans that are simpler by one step. */
 function* candidates(plan) {
-  for (const name of ['then', 'through']) {
+  for (const name of ['after', 'through']) {
     const { [name]: old, ...rest } = plan;
     if (old !== undefined) yield rest;
   }
@@ -58,7 +58,9 @@ const MOST = { crash: 40, slow: 3, memory: 3 };
 async function firstThatShows(lib, plans, kind) {
   const told = await runChild(lib, { plans }, { checkMalloc: kind === 'crash' });
   if (told.end === kind) return told.index;
-  const shown = new Set(told.findings.filter((finding) => finding.kind === kind).map(({ plan }) => JSON.stringify(plan)));
+  const shown = new Set(
+    told.findings.filter((finding) => finding.kind === kind).map(({ plan }) => JSON.stringify(plan)),
+  );
   return plans.findIndex((plan) => shown.has(JSON.stringify(plan)));
 }
 

@@ -30,7 +30,10 @@ function makerOf(torch) {
       case 'zeros':
         return full(0);
       case 'ramp':
-        return torch.arange(shape.reduce((product, size) => product * size, 1)).to(dtype).view(shape);
+        return torch
+          .arange(shape.reduce((product, size) => product * size, 1))
+          .to(dtype)
+          .view(shape);
       case 'negative':
         return dtype === 'bool' || dtype === 'uint8' ? full(1) : full(-1);
       case 'nan':
@@ -52,10 +55,24 @@ function makerOf(torch) {
   }
 
   const forms = {
-    expanded: (x) => (x.numel === 0 ? x : x.reshape([-1]).narrow(0, 0, 1).expand([...x.shape])),
-    overlapping: (x) => x.asStrided(x.shape, x.shape.map(() => 1)),
+    expanded: (x) =>
+      x.numel === 0
+        ? x
+        : x
+            .reshape([-1])
+            .narrow(0, 0, 1)
+            .expand([...x.shape]),
+    overlapping: (x) =>
+      x.asStrided(
+        x.shape,
+        x.shape.map(() => 1),
+      ),
     'channels-last': (x) => x.contiguous({ memoryFormat: x.ndim === 5 ? 'channels_last_3d' : 'channels_last' }),
-    transposed: (x) => x.permute(x.shape.map((_, i) => x.ndim - 1 - i)).contiguous().permute(x.shape.map((_, i) => x.ndim - 1 - i)),
+    transposed: (x) =>
+      x
+        .permute(x.shape.map((_, i) => x.ndim - 1 - i))
+        .contiguous()
+        .permute(x.shape.map((_, i) => x.ndim - 1 - i)),
     stepped: (x) => torch.stack([x, x], x.ndim).select(x.ndim, 0),
     offset: (x) => torch.stack([x, x], 0).select(0, 1),
     conjugate: (x) => x.to('complex64').conj(),
@@ -66,7 +83,13 @@ function makerOf(torch) {
     hybrid: (x) => x.toSparse(1),
     quantized: (x) => torch.quantizePerTensor(x.to('float32'), 0.1, 0, 'quint8'),
     'per-channel': (x) =>
-      torch.quantizePerChannel(x.to('float32'), torch.full([x.shape[0]], 0.1), torch.zeros([x.shape[0]], { dtype: 'int64' }), 0, 'qint8'),
+      torch.quantizePerChannel(
+        x.to('float32'),
+        torch.full([x.shape[0]], 0.1),
+        torch.zeros([x.shape[0]], { dtype: 'int64' }),
+        0,
+        'qint8',
+      ),
     mkldnn: (x) => x.toMkldnn(),
     nested: (x) => aten._nested_tensor_from_tensor_list.default([x, x]),
     leaf: (x) => x.requiresGrad_(),

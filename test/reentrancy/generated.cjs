@@ -9,7 +9,6 @@
 'use strict';
 
 const assert = require('node:assert');
-const path = require('node:path');
 const { types } = require('node:util');
 const { argumentMaker, variants } = require('../support/arguments.cjs');
 const { wrapperTables } = require('../support/wrappers.cjs');
