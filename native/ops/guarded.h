@@ -61,7 +61,7 @@ inline bool has_dims(const at::Tensor& tensor, at::IntArrayRef dims) {
   return std::all_of(dims.begin(), dims.end(), [&](int64_t dim) { return 0 <= dim && dim < tensor.dim(); });
 }
 
-// Whether the last of the dimensions has the half of a spectrum of `size` numbers; not asked of dimensions out of range.
+// Whether the last of the dimensions, which are in range, has the half of a spectrum of `size` numbers.
 template <class Number>
 bool holds_half_spectrum(const at::Tensor& tensor, at::IntArrayRef dims, const Number& size) {
   return !dims.empty() && tensor.numel() > 0 && number_of(size) > 0 && tensor.size(dims.back()) > number_of(size) / 2;
