@@ -68,7 +68,11 @@ function code(codes: ReadonlyMap<string, number>, base: Kind, value: unknown): u
 /** libtorch's syntax for names of dimensions. '0' is not one: a number was meant. */
 const NAME = /^(\*|\.\.\.|[A-Za-z_][A-Za-z0-9_]*)$/;
 
-function isScalar(value: unknown): boolean {
+/** Whether libtorch takes the value as the name of a dimension. */
+export const isDimensionName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value);
+
+/** Whether it is a number of any kind. */
+export function isScalar(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || isComplex(value);
 }
 
@@ -126,7 +130,7 @@ function convertOne(value: unknown, { base, plain }: TypeCode, numbers: boolean)
     case Kind.Stream:
       return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
     case Kind.Dimname:
-      return (typeof value === 'string' && NAME.test(value)) || value === null ? value : mismatch(base, value);
+      return isDimensionName(value) || value === null ? value : mismatch(base, value);
     case Kind.Any:
       return value;
     case Kind.True:

@@ -102,7 +102,8 @@ function asOption(params: readonly Param[], extra: readonly unknown[], raw: bool
   for (const value of extra) {
     const meant = params.find(({ type, keywordOnly, out }) => {
       if (!keywordOnly || out || type.base === Kind.Any || value === null) return false;
-      if (type.base === Kind.Device && !/^(cpu|cuda|meta)/.test(String(value))) return false; // any string would do
+      // Any string would do.
+      if (type.base === Kind.Device && !(typeof value === 'string' && /^(cpu|cuda|meta)/.test(value))) return false;
       return !(convert(value, type, false) instanceof Mismatch);
     });
     if (meant !== undefined) return `; options go by name: { ${raw ? meant.name : meant.jsName}: ${written(value)} }`;

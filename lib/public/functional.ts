@@ -1,5 +1,6 @@
 /** torch/functional.py: functions whose arguments differ from those of their ops. */
 import type { Scalar } from '../../types/base';
+import { isScalar } from '../call/convert';
 import { define } from '../call/define';
 import { Complex, isComplex } from '../errors/values';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -111,6 +112,8 @@ function norm(
 ): Tensor {
   // The op takes the number of a zero-dimensional tensor; the tensor itself would lead back to this function.
   if (isTensor(p)) return norm(input, p.item(), dim, keepdim, out, dtype);
+  // Any other value would lead back to this function too.
+  if (typeof p !== 'string' && p !== null && !isScalar(p)) throw refuse('norm', 'p', "a number, 'fro' or 'nuc'", p);
   // Without options the op's fast path takes the call.
   const options = dtype === null && out === null ? [] : [{ dtype: dtype ?? undefined, out: out ?? undefined }];
   if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, ...options);

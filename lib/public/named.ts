@@ -1,5 +1,6 @@
 /** Names of dimensions one by one, with '...' for the rest, or as a map (torch/_namedtensor_internals.py). */
 
+import { isDimensionName } from '../call/convert';
 import { define } from '../call/define';
 import type { Tensor } from '../tensor/tensor';
 import { refuse } from './support';
@@ -15,7 +16,10 @@ type Named = Record<'alignTo' | 'refineNames' | 'rename' | 'rename_' | 'unflatte
 function checked(fn: string, names: unknown[]): Name[] {
   const list = names.length === 1 && Array.isArray(names[0]) ? (names[0] as unknown[]) : names;
   for (const name of list) {
-    if (typeof name !== 'string' && name !== null) throw refuse(fn, 'names', 'names, null for none', name);
+    // The op would refuse another name, and the call would come back to this function.
+    if (name !== null && name !== ELLIPSIS && !isDimensionName(name)) {
+      throw refuse(fn, 'names', 'names, null for none', name);
+    }
   }
   if (list.filter((name) => name === ELLIPSIS).length > 1) throw refuse(fn, 'names', "at most one '...'", list);
   return list as Name[];

@@ -1,11 +1,13 @@
 // An op whose arguments are checked before libtorch reads them: the emitted guards of codegen/spec/guards.yaml.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <ATen/NamedTensorUtils.h>
-#include <ATen/core/Tensor.h>
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -38,6 +40,115 @@ bool all_have_dimensions(const Tensors& tensors) {
     if (tensor.dim() == 0) return false;
   }
   return true;
+}
+
+// A number that libtorch declares as an int64_t or, in later releases, as a SymInt, which is never symbolic here.
+inline int64_t number_of(int64_t number) { return number; }
+inline int64_t number_of(const c10::SymInt& number) { return number.expect_int(); }
+
+template <class List>
+bool has_length(const List& list, size_t length) {
+  return list.size() == length;
+}
+
+inline bool has_dim(const at::Tensor& tensor, int64_t dim) {
+  const int64_t count = std::max<int64_t>(tensor.dim(), 1);
+  return -count <= dim && dim < count;
+}
+
+// Whether they are dimensions of the tensor, counted from 0.
+inline bool has_dims(const at::Tensor& tensor, at::IntArrayRef dims) {
+  return std::all_of(dims.begin(), dims.end(), [&](int64_t dim) { return 0 <= dim && dim < tensor.dim(); });
+}
+
+// Whether the last of the dimensions, which are in range, has the half of a spectrum of `size` numbers.
+template <class Number>
+bool holds_half_spectrum(const at::Tensor& tensor, at::IntArrayRef dims, const Number& size) {
+  return !dims.empty() && tensor.numel() > 0 && number_of(size) > 0 && tensor.size(dims.back()) > number_of(size) / 2;
+}
+
+template <class Number>
+bool are_groups(const at::Tensor& tensor, const Number& groups) {
+  const int64_t count = number_of(groups);
+  return count > 0 && tensor.dim() > 2 && tensor.size(0) > 0 && tensor.size(1) > 0 && tensor.size(1) % count == 0;
+}
+
+// Whether there is a distance for each pair of the rows of a matrix.
+inline bool has_pairs(const at::Tensor& rows, const at::Tensor& distances) {
+  return rows.dim() == 2 && rows.size(0) > 0 && distances.numel() == rows.size(0) * (rows.size(0) - 1) / 2;
+}
+
+// Whether each part of `v` along the dimension, -1 for the whole of it, has a number in `g`.
+inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+  if (v.numel() == 0) return false;
+  return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && g.numel() == v.size(dim));
+}
+
+// Whether a result of the sizes of `self` can be written there as it is.
+inline bool takes_sums(const at::Tensor& self, const at::Tensor& result, at::ScalarType dtype) {
+  return result.layout() == at::kStrided && result.scalar_type() == dtype && result.sizes() == self.sizes();
+}
+
+// An optional parameter of a batch norm: a number for each channel.
+template <class Optional>
+bool is_for_channels(const at::Tensor& input, const Optional& parameter) {
+  return !parameter.has_value() || !parameter->defined() || parameter->numel() == input.size(1);
+}
+
+template <class... Optional>
+bool is_batch(const at::Tensor& input, const Optional&... parameters) {
+  return input.dim() >= 2 && input.numel() > 0 && (is_for_channels(input, parameters) && ...);
+}
+
+// Whether all numbers are at least 0 and below the bound; of a tensor without memory or integers the op itself tells.
+inline bool all_below(const at::Tensor& numbers, int64_t bound) {
+  if (numbers.numel() == 0 || !numbers.is_cpu() || numbers.layout() != at::kStrided ||
+      !at::isIntegralType(numbers.scalar_type(), false)) {
+    return true;
+  }
+  const at::NoGradGuard no_grad;
+  return numbers.min().item<int64_t>() >= 0 && numbers.max().item<int64_t>() < bound;
+}
+
+template <class Number>
+bool holds_below(const at::Tensor& numbers, const Number& bound) {
+  return all_below(numbers, number_of(bound));
+}
+
+// The steps of a recurrence that a call may take for each element: milliseconds.
+constexpr int64_t kMaxDegree = int64_t{1} << 20;
+
+// NaN is a degree that the kernel takes for one below 0.
+inline bool is_degree(const at::Scalar& degree) {
+  return degree.isComplex() || !(degree.to<double>() > static_cast<double>(kMaxDegree));
+}
+
+inline bool holds_degrees(const at::Tensor& degrees) {
+  if (degrees.numel() == 0 || !degrees.is_cpu() || degrees.layout() != at::kStrided || degrees.is_quantized() ||
+      degrees.is_complex()) {
+    return true;
+  }
+  const at::NoGradGuard no_grad;
+  return !degrees.to(at::kDouble).gt(static_cast<double>(kMaxDegree)).any().item<bool>();
+}
+
+// The labels that a CTC loss reads: the first `lengths[i]` of row i, or, of a vector, as many as all lengths together.
+inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef lengths) {
+  if (log_probs.dim() == 0 || targets.dim() > 2 || !targets.is_cpu()) return true;
+  const at::NoGradGuard no_grad;
+  const int64_t labels = log_probs.size(-1);
+  if (targets.dim() < 2) return all_below(targets, labels);
+  for (int64_t i = 0; i < targets.size(0) && i < static_cast<int64_t>(lengths.size()); ++i) {
+    const int64_t length = std::min(lengths[static_cast<size_t>(i)], targets.size(1));
+    if (length > 0 && !all_below(targets.select(0, i).narrow(0, 0, length), labels)) return false;
+  }
+  return true;
+}
+
+inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& lengths) {
+  if (!lengths.is_cpu() || lengths.layout() != at::kStrided || lengths.is_quantized()) return true;
+  const at::Tensor list = lengths.to(at::kLong).contiguous();
+  return has_labels(log_probs, targets, at::IntArrayRef(list.data_ptr<int64_t>(), static_cast<size_t>(list.numel())));
 }
 
 // Check::check throws c10::Error for arguments that the kernel of `function` does not survive.

@@ -3,7 +3,7 @@ export const groups = {
   'First steps': ['installing', 'from-pytorch', 'types', 'errors'],
   Tensors: ['lifetimes', 'autograd', 'async', 'threads', 'files', 'cuda'],
   Training: ['training', 'data', 'optim'],
-  Serving: ['serving', 'models', 'memory-limits', 'metrics', 'runtimes'],
+  Serving: ['serving', 'models', 'memory-limits', 'metrics', 'reliability', 'runtimes'],
   'Finding leaks': ['leak-audit', 'leak-hunt', 'testing', 'pprof', 'tensor-logger', 'verdicts', 'capture-format'],
   'The project': ['matrix', 'releasing', 'threat-model'],
 };

@@ -6,7 +6,9 @@ const calls = require('./guards.json');
 
 function made(value) {
   if (Array.isArray(value)) return value.map(made);
-  return value?.tensor === undefined ? value : torch.tensor(value.tensor, { dtype: value.dtype });
+  if (value?.none) return null;
+  if (value?.tensor === undefined) return value;
+  return torch.scope(() => torch.tensor(value.tensor, { dtype: value.dtype }).view(value.shape));
 }
 
 for (const { call, name, overload, args, keyword } of calls) {

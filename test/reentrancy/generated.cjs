@@ -9,9 +9,9 @@
 'use strict';
 
 const assert = require('node:assert');
-const path = require('node:path');
 const { types } = require('node:util');
 const { argumentMaker, variants } = require('../support/arguments.cjs');
+const { wrapperTables } = require('../support/wrappers.cjs');
 const { hostileKit } = require('./hostile.cjs');
 
 const [lib, text] = process.argv.slice(2);
@@ -19,8 +19,7 @@ const { seed, all, share = 0, shares = 1, mirror = false } = JSON.parse(text);
 const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms, read, tensorsLeft } =
   hostileKit(lib);
 const maker = argumentMaker(lib);
-const { signature, decodeSignature } = require(path.join(lib, 'call/signature.js'));
-const { publics } = require(path.join(lib, 'addon/wrappers.js'));
+const { signaturesOf, wrappers } = wrapperTables(lib);
 
 /** Values for parameters of any type; others get lists of numbers. */
 const any = {
@@ -40,33 +39,6 @@ const valuesOf = ({ params }, variant, sparingly = false) =>
 let turn = seed;
 const wrong = [];
 const counts = { functions: 0, signatures: 0, calls: 0 };
-
-/** Signatures behind a wrapper: those of its ops and of the functions in lib/public. */
-function signaturesOf(space, name, fn) {
-  const found = /(?:method|function|public)Site\((?:'[^']*', )?'[^']*', (\[[^\]]*\])/.exec(String(fn));
-  const rows = found === null ? [] : JSON.parse(found[1]);
-  const written = (Object.hasOwn(publics[space] ?? {}, name) ? publics[space][name] : []).map((texts) =>
-    decodeSignature(-1, texts),
-  );
-  return [...rows.map(signature), ...written];
-}
-
-const mirrorOf = (space) => (space === '' ? torch.async : space.split('.').reduce((at, part) => at[part], torch.async));
-
-/** The functions of all namespaces, then the methods, which torch.async has not. */
-function* wrappers() {
-  for (const space of ['', 'nn.functional', 'linalg', 'fft', 'special', 'sparse']) {
-    const object = space === '' ? torch : space.split('.').reduce((at, part) => at[part], torch);
-    const functions = Object.entries(object).filter(([, fn]) => typeof fn === 'function');
-    for (const [name, fn] of functions) yield { space, name, fn, mirrored: mirrorOf(space)[name] };
-  }
-  if (mirror) return;
-  for (let at = torch.Tensor.prototype; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
-    for (const [name, { value: fn }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
-      if (typeof fn === 'function' && name !== 'constructor') yield { space: 'Tensor', name, fn };
-    }
-  }
-}
 
 /** The arguments of a call, with one of them in another form: positional as far as possible. */
 function argumentsOf({ params, self }, values, method, at, form) {
@@ -251,7 +223,7 @@ async function oneMirrored(label, sig, { mirrored, variant, at, kind, name, stea
 
 (async () => {
   let number = 0;
-  for (const wrapper of wrappers()) {
+  for (const wrapper of wrappers({ mirror })) {
     if (number++ % shares !== share) continue;
     const signatures = signaturesOf(wrapper.space, wrapper.name, wrapper.fn);
     if (signatures.length > 0) counts.functions++;

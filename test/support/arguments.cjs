@@ -194,4 +194,4 @@ function argumentMaker(lib) {
   return { torch, value, values, rawCall, release };
 }
 
-module.exports = { argumentMaker, variants };
+module.exports = { argumentMaker, variants, guesses: { strings, integers, isInteger, isBoolean } };

@@ -34,6 +34,7 @@ function target(
   recompute: boolean,
 ): { size: Sizes | null; factors: number[] | null } {
   const dims = input.ndim - 2;
+  if (dims < 1) throw refuse(fn, 'input', 'at least 3 dimensions: batch, channels and space', input);
   if ((size === null) === (factors === null)) {
     throw refuse(fn, 'size', 'either size or scaleFactor', size === null ? 'neither' : 'both');
   }

@@ -1,0 +1,105 @@
+/** A campaign: calls of a seed in child processes, one after another or several at a time; after an end, the rest goes on. */
+'use strict';
+
+const { runChild } = require('./run.cjs');
+const { shrunk } = require('./shrink.cjs');
+
+/** Calls that one child makes at most: what a call breaks silently is found soon, by one of the next. */
+const BATCH = 5_000;
+/** A target that ended so many children is left out of what follows, so that the others are called. */
+const ENOUGH = 2;
+
+const keyOf = ({ kind, plan }) => `${kind}: ${plan.target}`;
+
+/** Makes the calls `first` to `end` in children; gives the findings to `found`. */
+async function runRange(lib, range, state) {
+  const { seed, only, found, add, ends } = state;
+  for (let at = range.first; at < range.end; ) {
+    const skip = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => name);
+    const told = await runChild(lib, { seed, only, first: at, end: range.end, skip });
+    add(told);
+    for (const finding of told.findings) found(finding);
+    if (told.end === 'done') return;
+    if (told.index < 0) throw new Error(`the child made no call: ${told.signal}\n${told.stderr}`);
+    const { plan } = told;
+    ends.set(plan.target, (ends.get(plan.target) ?? 0) + 1);
+    const detail = told.end === 'crash' ? `${told.signal} ${told.stderr.slice(-300)}` : '';
+    found({ kind: told.end, plan, detail, index: told.index, first: at });
+    at = told.index + 1;
+  }
+}
+
+/** Plans by their indices. */
+async function plansOf(lib, options) {
+  const told = await runChild(lib, options);
+  return told.findings;
+}
+
+/** The calls before one that died only after them: the least list that still ends the child. */
+async function leastList(lib, { seed, only, first, index }) {
+  const indices = Array.from({ length: index - first + 1 }, (_, i) => first + i).slice(-400);
+  let plans = await plansOf(lib, { seed, only, show: indices });
+  const ends = async (list) => (await runChild(lib, { plans: list }, { checkMalloc: true })).end === 'crash';
+  if (!(await ends(plans))) return undefined;
+  for (let size = plans.length >> 1; size > 0; size >>= 1) {
+    for (let at = 0; at < plans.length; ) {
+      const fewer = [...plans.slice(0, at), ...plans.slice(at + size)];
+      if (fewer.length > 0 && (await ends(fewer))) plans = fewer;
+      else at += size;
+    }
+  }
+  return plans;
+}
+
+/** What the campaign stores of a finding: the plans that show it, as small as they were made. */
+async function reduced(lib, finding, { seed, only }) {
+  const alone = await shrunk(lib, finding);
+  if (alone !== undefined) return { ...finding, plans: [alone] };
+  if (finding.kind !== 'crash') return { ...finding, plans: [finding.plan] };
+  const plans = await leastList(lib, { seed, only, ...finding });
+  return { ...finding, plans: plans ?? [finding.plan], again: plans !== undefined };
+}
+
+/**
+ * Runs `calls` calls. `workers` children run at a time. The answer has the figures and a finding for each kind and target.
+ * `progress` is called after each child,
+ * `first` with the first finding of a kind at a target.
+ */
+async function campaign(lib, { seed, calls, only, workers = 1, shrink = true, progress = () => {}, first = () => {} }) {
+  const findings = new Map();
+  const figures = { results: 0, errors: 0, crashes: 0, slow: 0, memory: 0, noCode: 0, left: 0 };
+  const names = { crash: 'crashes', 'no code': 'noCode' };
+  const ends = new Map();
+  const state = {
+    seed,
+    only,
+    ends,
+    found(finding) {
+      figures[names[finding.kind] ?? finding.kind]++;
+      const key = keyOf(finding);
+      if (findings.has(key)) return;
+      findings.set(key, finding);
+      first(finding);
+    },
+    add({ results, errors }) {
+      figures.results += results;
+      figures.errors += errors;
+      progress({ ...figures, findings: findings.size });
+    },
+  };
+  let next = 0;
+  const worker = async () => {
+    while (next < calls) {
+      const first = next;
+      next = Math.min(calls, next + BATCH);
+      await runRange(lib, { first, end: next }, state);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, worker));
+  const list = [];
+  for (const finding of findings.values()) list.push(shrink ? await reduced(lib, finding, state) : finding);
+  const leftOut = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => name);
+  return { seed, calls, figures, findings: list, leftOut };
+}
+
+module.exports = { campaign };

@@ -1,0 +1,68 @@
+/**
+ * npm run fuzz -- [--calls 1e6] [--seed N] [--only PATTERN] [--workers N] [--store] [--record] [--no-shrink]
+ *
+ * Calls everything with hostile values in child processes and prints what ended a process, came back without a code, left a
+ * tensor or did not come back. --only: a pattern of 'kind name', such as '^ops ' or 'nn.functional'. --store adds the findings
+ * to test/fuzz/seeds.json; --record adds the figures to docs/reliability.md.
+ */
+'use strict';
+
+const { randomInt } = require('node:crypto');
+const fs = require('node:fs');
+const path = require('node:path');
+const { parseArgs } = require('node:util');
+const { campaign } = require('./campaign.cjs');
+const { record } = require('./record.cjs');
+
+const LIB = path.resolve(__dirname, '../../dist/lib');
+const SEEDS = path.join(__dirname, 'seeds.json');
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      calls: { type: 'string', default: '50000' },
+      seed: { type: 'string' },
+      only: { type: 'string' },
+      workers: { type: 'string', default: '2' },
+      store: { type: 'boolean', default: false },
+      record: { type: 'boolean', default: false },
+      'no-shrink': { type: 'boolean', default: false },
+    },
+  });
+  const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+  const calls = Number(values.calls);
+  if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
+    throw new Error('expected numbers for --seed and --calls');
+  const { libtorchVersion } = require(LIB);
+  console.log(`libtorch ${libtorchVersion}, seed ${seed}, ${calls} calls`);
+  const start = process.hrtime.bigint();
+  const minutes = () => (Number(process.hrtime.bigint() - start) / 6e10).toFixed(1);
+  const told = await campaign(LIB, {
+    seed,
+    calls,
+    only: values.only,
+    workers: Number(values.workers),
+    shrink: !values['no-shrink'],
+    first: ({ kind, plan }) => console.log(`${kind}: ${JSON.stringify(plan)}`),
+    progress: (figures) => console.log(`${minutes()} min: ${JSON.stringify(figures)}`),
+  });
+  for (const { kind, plans, plan, detail, again } of told.findings) {
+    console.log(
+      `\n${kind}: ${plan.target}${again === false ? ' (not seen again)' : ''}\n  ${detail.replace(/\n/g, '\n  ')}`,
+    );
+    for (const one of plans ?? [plan]) console.log(`  ${JSON.stringify(one)}`);
+  }
+  const row = { libtorch: libtorchVersion, seed, calls, minutes: minutes(), ...told.figures };
+  console.log(`\n${JSON.stringify(row)}`);
+  if (told.leftOut.length > 0) console.log(`left out after two ends: ${told.leftOut.join(' ')}`);
+  if (values.store) {
+    const stored = JSON.parse(fs.readFileSync(SEEDS, 'utf8'));
+    const release = libtorchVersion.split('.').slice(0, 2).join('.');
+    for (const { kind, plans, again } of told.findings) if (again !== false) stored.push({ kind, release, plans });
+    fs.writeFileSync(SEEDS, `${JSON.stringify(stored, null, 2)}\n`);
+  }
+  if (values.record) record(row);
+  process.exitCode = told.findings.length > 0 ? 1 : 0;
+}
+
+main();

@@ -1,0 +1,80 @@
+/**
+ * Hostile calls in child processes, from a seed, and every stored one: none ends the process, comes back without a code, leaves a
+ * tensor or takes more than its time. `npm run fuzz` makes more of them (docs/reliability.md).
+ */
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { release } from '../support/release';
+import { LIB } from '../support/torch';
+
+interface Finding {
+  kind: string;
+  plan: { target: string };
+  detail: string;
+}
+interface Told {
+  end: string;
+  results: number;
+  errors: number;
+  signal: string;
+  stderr: string;
+  plan?: object;
+  findings: Finding[];
+}
+const { campaign } = require('./campaign.cjs') as {
+  campaign(
+    lib: string,
+    options: { seed: number; calls: number; shrink: boolean },
+  ): Promise<{ findings: Finding[]; figures: Record<string, number> }>;
+};
+const { runChild } = require('./run.cjs') as {
+  runChild(lib: string, options: object, limits?: { seconds: number }): Promise<Told>;
+};
+
+/** Processor time of a call that is meant to stay. */
+const LIMITS = { seconds: 3 };
+const SEED = 20_261;
+const CALLS = 20_000;
+/** What is not mended yet, with its reason. */
+const known = JSON.parse(readFileSync(path.join(__dirname, 'known.json'), 'utf8')) as {
+  kind: string;
+  target: string;
+}[];
+const isKnown = ({ kind, plan }: Finding) =>
+  known.some((one) => one.kind === kind && new RegExp(one.target, 'i').test(plan.target));
+const stored = JSON.parse(readFileSync(path.join(__dirname, 'seeds.json'), 'utf8')) as { plans: object[] }[];
+
+test(`${CALLS} calls of seed ${SEED}`, async () => {
+  const { findings, figures } = await campaign(LIB, { seed: SEED, calls: CALLS, shrink: false });
+  expect(findings.filter((finding) => !isKnown(finding))).toEqual([]);
+  // Targets that a call breaks for good would all be errors.
+  expect(figures.results).toBeGreaterThan(CALLS / 10);
+  expect(figures.errors).toBeGreaterThan(CALLS / 10);
+}, 580_000);
+
+test(`every stored call, with libtorch ${release}`, async () => {
+  const { end, signal, stderr, plan, findings } = await runChild(LIB, { plans: stored.flatMap(({ plans }) => plans) });
+  expect({ end, signal, stderr, findings, plan: end === 'done' ? null : plan }).toEqual({
+    end: 'done',
+    signal: 'exit status 0',
+    stderr: '',
+    findings: [],
+    plan: null,
+  });
+}, 300_000);
+
+test('a call that ends the process, one without a code, one that leaves a tensor and one that stays are found', async () => {
+  const planted = ['abort', 'no code', 'leave', 'stay'].map((target) => ({ target: `planted.${target}`, args: [] }));
+  const ends = await Promise.all(
+    planted.map((plan) =>
+      runChild(LIB, { plans: [{ target: 'aten.relu.default', args: [1] }, plan], planted: true }, LIMITS),
+    ),
+  );
+  expect(ends.map(({ end, findings }) => [end, ...findings.map(({ kind }) => kind)])).toEqual([
+    ['crash'],
+    ['done', 'no code'],
+    ['done', 'left'],
+    ['slow'],
+  ]);
+  expect(ends.map(({ plan }, i) => plan ?? planted[i])).toEqual([planted[0], ...[planted[1], planted[2]], planted[3]]);
+}, 120_000);
