@@ -217,6 +217,8 @@ export interface Native extends AuditNative {
   setMemoryLimit(bytes: number | null): void;
   /** -1 for none. */
   memoryLimit(): number;
+  /** Returns memory that was freed, and that malloc keeps for later, to the system. */
+  trimMemory(): void;
   /** Only `memory().allocatedBytes`. */
   allocatedBytes(): number;
   /** The number of allocations of libtorch's CPU allocator so far. */
