@@ -56,6 +56,7 @@ test('arrow: columns share the memory of the table; nulls are refused', () => {
     pairs: { dtype: 'float32', shape: [2, 2], values: [1, 2, 3, 4] },
     yes: { dtype: 'bool', shape: [2], values: [true, false] },
   });
+  expect(answer.proto).toEqual([['__proto__'], true]);
   expect(answer.nulls).toMatch(/^ERR_TORCH_FILE: .* column 'x' has 1 nulls/);
   expect(answer.unknown).toMatch(/names from x, n, s, got 'z'/);
 });
