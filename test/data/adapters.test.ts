@@ -86,6 +86,7 @@ test('records: lines of JSON and streams, which are closed however the loop ends
   expect(answer.ended).toBe(answer.opened);
   expect(answer.stalledCloses).toBe(true);
   expect(answer.wrong).toMatch(/^ERR_TORCH_FILE: .*wrong\.jsonl, byte 9: expected a line of JSON/);
+  expect(answer.latin1).toMatch(/^ERR_TORCH_FILE: .*latin1\.jsonl, byte 9: expected a line of UTF-8/);
 });
 
 test('shards: rows of several files in one batch, in the order that was asked for', () => {
