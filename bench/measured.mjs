@@ -3,6 +3,7 @@ import { measureCalls } from './measure/calls.mjs';
 import { measureData } from './measure/data.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureExamples } from './measure/examples.mjs';
+import { measureFiles } from './measure/files.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
 import { measureOptim } from './measure/optim.mjs';
@@ -33,6 +34,7 @@ export const measurements = (plan, python, chosen) => ({
   optim: once(() => measureOptim(plan, python)),
   train: once(() => measureTrain(plan, python)),
   data: once(() => measureData(plan, python)),
+  files: once(() => measureFiles(plan, python)),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
 });
 

@@ -26,6 +26,8 @@
  * @property {number} events in each of the captures
  * @property {number} dataRounds
  * @property {number} pictures
+ * @property {number} fileBytes of a state dict that is saved and loaded
+ * @property {number} fileRounds
  * @property {number} delaySteps of a training beside which the event loop is watched
  * @property {number} [rows] of a data set in memory
  * @property {number} [resumed] samples of a data set that is continued
@@ -58,6 +60,8 @@ export const plans = {
     events: 10_000_000,
     dataRounds: 5,
     pictures: 2000,
+    fileBytes: 1e9,
+    fileRounds: 7,
     delaySteps: 300,
   },
   quick: {
@@ -85,6 +89,8 @@ export const plans = {
     events: 10_000_000,
     dataRounds: 3,
     pictures: 600,
+    fileBytes: 1e9,
+    fileRounds: 3,
     delaySteps: 100,
   },
   /** Shows that the benchmarks run; its figures are meaningless. */
@@ -113,6 +119,8 @@ export const plans = {
     events: 4000,
     dataRounds: 1,
     pictures: 8,
+    fileBytes: 1e6,
+    fileRounds: 1,
     delaySteps: 6,
     rows: 640,
     resumed: 6400,

@@ -18,6 +18,7 @@ import { callsSection } from './sections/calls.mjs';
 import { dataSection } from './sections/data.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { examplesSection } from './sections/examples.mjs';
+import { filesSection } from './sections/files.mjs';
 import { goalsSection } from './sections/goals.mjs';
 import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
@@ -43,6 +44,7 @@ const sections = {
   optim: optimSection,
   train: trainSection,
   data: dataSection,
+  files: filesSection,
   examples: examplesSection,
   load: loadSection,
   memory: memorySection,
@@ -74,7 +76,8 @@ function readOptions() {
         write: { type: 'boolean', default: false },
         only: {
           type: 'string',
-          default: 'goals,ops,calls,scopes,digits,optim,train,data,examples,load,memory,async,audit,http,pprof,reports',
+          default:
+            'goals,ops,calls,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;

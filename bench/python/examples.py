@@ -1,16 +1,11 @@
 """The models of examples/language and examples/images from PyTorch. See bench/cpp/ops.cpp for the protocol."""
 
-import json
 import math
-import os
-import sys
-import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-torch.set_num_threads(int(os.environ.get('BENCH_THREADS', '1')))
+from serve import serve
 
 # The sizes are those of bench/node/examples.cjs.
 TOKENS, BATCH, VOCABULARY, POSITIONS = 100, 64, 512, 256
@@ -258,21 +253,4 @@ def training():
 
 LOOPS = {'gpt2': decoding(Gpt2()), 'llama': decoding(Llama()), 'resnet': training()}
 
-
-def measure(loop, count, milliseconds):
-    limit = milliseconds * 1e6
-    calls = 0
-    cpu = time.process_time_ns()
-    start = time.perf_counter_ns()
-    while True:
-        loop()
-        calls += count
-        elapsed = time.perf_counter_ns() - start
-        if elapsed >= limit:
-            return elapsed / calls, (time.process_time_ns() - cpu) / calls
-
-
-for line in sys.stdin:
-    op, milliseconds = line.split()
-    ns, cpu = measure(*LOOPS[op], float(milliseconds))
-    print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)
+serve(LOOPS)

@@ -1,18 +1,13 @@
 """Each op from PyTorch, its result freed at once by reference counting. See bench/cpp/ops.cpp for the protocol."""
 
-import json
-import os
-import sys
-import time
-
 import torch
+from serve import serve
 
 BATCH = 1000
 LONG_BATCH = 20
 EXPRESSIONS = 10
 STEPS = 25
 
-torch.set_num_threads(int(os.environ.get('BENCH_THREADS', '1')))
 a = torch.ones(1)
 b = torch.ones(1)
 target = torch.zeros(1)
@@ -79,21 +74,4 @@ LOOPS = {
     'mm': (mm, LONG_BATCH),
 }
 
-
-def measure(loop, count, milliseconds):
-    limit = milliseconds * 1e6
-    calls = 0
-    cpu = time.process_time_ns()
-    start = time.perf_counter_ns()
-    while True:
-        loop()
-        calls += count
-        elapsed = time.perf_counter_ns() - start
-        if elapsed >= limit:
-            return elapsed / calls, (time.process_time_ns() - cpu) / calls
-
-
-for line in sys.stdin:
-    op, milliseconds = line.split()
-    ns, cpu = measure(*LOOPS[op], float(milliseconds))
-    print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)
+serve(LOOPS)

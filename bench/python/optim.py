@@ -1,13 +1,7 @@
 """Steps of optimizers from PyTorch. See bench/cpp/ops.cpp for the protocol."""
 
-import json
-import os
-import sys
-import time
-
 import torch
-
-torch.set_num_threads(int(os.environ.get('BENCH_THREADS', '1')))
+from serve import serve
 
 
 def step_of(name, **options):
@@ -23,21 +17,4 @@ LOOPS = {
     'adamw': step_of('AdamW', lr=1e-3),
 }
 
-
-def measure(loop, milliseconds):
-    limit = milliseconds * 1e6
-    calls = 0
-    cpu = time.process_time_ns()
-    start = time.perf_counter_ns()
-    while True:
-        loop()
-        calls += 1
-        elapsed = time.perf_counter_ns() - start
-        if elapsed >= limit:
-            return elapsed / calls, (time.process_time_ns() - cpu) / calls
-
-
-for line in sys.stdin:
-    op, milliseconds = line.split()
-    ns, cpu = measure(LOOPS[op], float(milliseconds))
-    print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)
+serve(LOOPS)

@@ -1,14 +1,9 @@
 """Training steps from PyTorch: the nets of bench/node/train.cjs. See bench/cpp/serve.h for the protocol."""
 
-import json
-import os
-import sys
-import time
-
 import torch
 from torch import nn
+from serve import serve
 
-torch.set_num_threads(int(os.environ.get('BENCH_THREADS', '1')))
 torch.manual_seed(0)
 
 
@@ -58,21 +53,4 @@ LOOPS = {
     'transformer': step_of(Transformer(), torch.randn(8, 32, 64)),
 }
 
-
-def measure(loop, milliseconds):
-    limit = milliseconds * 1e6
-    calls = 0
-    cpu = time.process_time_ns()
-    start = time.perf_counter_ns()
-    while True:
-        loop()
-        calls += 1
-        elapsed = time.perf_counter_ns() - start
-        if elapsed >= limit:
-            return elapsed / calls, (time.process_time_ns() - cpu) / calls
-
-
-for line in sys.stdin:
-    net, milliseconds = line.split()
-    ns, cpu = measure(LOOPS[net], float(milliseconds))
-    print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)
+serve(LOOPS)

@@ -158,6 +158,17 @@ function callRows(ns) {
   ];
 }
 
+const SAVING = 1.1;
+
+/** @param {import('../plan.mjs').Plan} plan @param {Awaited<ReturnType<import('../measured.mjs').Measured['files']>>} measured */
+function savingRow({ fileBytes }, { ns, cpu }) {
+  const row = [`\`torch.save\` of ${megabytes(fileBytes)}, both synced`, `≤ ${SAVING.toFixed(2)} × PyTorch`];
+  if (ns.python === undefined) return [...row, none, none, 'not measured'];
+  const [node, python] = [ns.node.synced, ns.python.synced];
+  const inCpu = times(ratio(cpu.node.synced, cpu.python.synced));
+  return [...row, middleHalf(node, python), inCpu, verdict(ratio(node, python) <= SAVING)];
+}
+
 /** @param {import('../plan.mjs').Plan} plan @param {import('../measured.mjs').Measured} measured */
 export async function goalsSection(plan, measured) {
   const ops = await measured.ops();
@@ -172,6 +183,7 @@ export async function goalsSection(plan, measured) {
     digitsRow(digits),
     ...trainRows(plan, await measured.train(), await measured.optim()),
     decodingRow(examples),
+    savingRow(plan, await measured.files()),
     ...scopeRows(scopes),
     ...callRows(calls),
   ];

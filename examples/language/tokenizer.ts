@@ -17,10 +17,24 @@ interface HuggingFace {
   };
 }
 
-/** The tokenizer of a tokenizer.json. */
+/** The JSON of a file. @throws Error with the name of a file that has none */
+function jsonOf(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Error(`${file}: expected JSON, got another text: ${error.message}`, { cause: error });
+  }
+}
+
+/** The tokenizer of a tokenizer.json. @throws Error with the name of a file that is not one */
 export function openTokenizer(file: string): Tokenizer {
   const library = require('@huggingface/tokenizers') as HuggingFace;
-  const tokenizer = new library.Tokenizer(JSON.parse(readFileSync(file, 'utf8')), {});
+  const json = jsonOf(file) as { model?: { type?: unknown } } | null;
+  if (typeof json?.model?.type !== 'string') {
+    throw new Error(`${file}: expected a tokenizer with a type of model, got ${JSON.stringify(json)?.slice(0, 40)}`);
+  }
+  const tokenizer = new library.Tokenizer(json, {});
   const exactly = { skip_special_tokens: false, clean_up_tokenization_spaces: false };
   return {
     encode: (text) => tokenizer.encode(text, { add_special_tokens: false }).ids,

@@ -80,8 +80,10 @@ export interface Native extends AuditNative {
   copyInto(handle: number, buffer: ArrayBuffer): void;
   /** A new uint8 tensor, uninitialized. */
   newBytes(length: number): unknown;
-  /** Fills a uint8 tensor from a file offset; returns the number of bytes read. */
-  readBytes(handle: number, descriptor: number, from: number): number;
+  /** Fills a uint8 tensor from a file offset; returns the number of bytes read. Adds them to `sum`, a CRC-32. */
+  readBytes(handle: number, descriptor: number, from: number, sum: Uint32Array | null): number;
+  /** Writes a uint8 tensor at the file's position; returns the number of bytes written. Adds them to `sum`. */
+  writeBytes(handle: number, descriptor: number, sum: Uint32Array | null): number;
   /** Copies `bytes` into a uint8 tensor at an offset. */
   fillBytes(handle: number, from: number, bytes: Uint8Array): void;
 
@@ -215,6 +217,8 @@ export interface Native extends AuditNative {
   setMemoryLimit(bytes: number | null): void;
   /** -1 for none. */
   memoryLimit(): number;
+  /** Returns memory that was freed, and that malloc keeps for later, to the system. */
+  trimMemory(): void;
   /** Only `memory().allocatedBytes`. */
   allocatedBytes(): number;
   /** The number of allocations of libtorch's CPU allocator so far. */

@@ -79,3 +79,8 @@ export function indexError(fn: string, length: number, index: unknown): TorchErr
   const expected = length === 0 ? 'no index, since there are no samples' : `an index from ${-length} to ${length - 1}`;
   return codedError(RangeError, 'ERR_TORCH_INDEX', `${fn}: expected ${expected}, got ${describe(index)}`);
 }
+
+/** Sets an own property, also for a key such as `__proto__`. */
+export const define = (object: object, key: string, value: unknown): void => {
+  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+};

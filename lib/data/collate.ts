@@ -5,7 +5,7 @@ import { argumentError, codedError, describe } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { isPlainObject } from './arguments';
+import { define, isPlainObject } from './arguments';
 
 const FN = 'utils.data.defaultCollate';
 const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, and arrays, objects and Maps of them';
@@ -26,11 +26,6 @@ function readSample(value: unknown): unknown {
   for (const key of Object.keys(value)) define(copy, key, readSample(value[key]));
   return copy;
 }
-
-/** Also for a key such as `__proto__`. */
-const define = (object: object, key: string, value: unknown): void => {
-  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
-};
 
 function wrong(at: string, expected: string, got: unknown): Error {
   return argumentError(FN, `samples${at}`, expected, got);

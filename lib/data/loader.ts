@@ -83,7 +83,8 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
     return batchSampler === null ? batchesOf(length, batchSize ?? 1, dropLast) : length;
   }
 
-  [Symbol.asyncIterator](): AsyncIterableIterator<B> {
+  /** A pass, which `await using` ends as well. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<B> & { [Symbol.asyncDispose](): Promise<void> } {
     const progress = this.#begin();
     const source = this.#source(progress, false);
     const pass = new AsyncPass(source, progress, this.#plan.signal as AbortSignal | null);
@@ -91,8 +92,8 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
     return pass;
   }
 
-  /** For synchronous datasets without workers. */
-  [Symbol.iterator](): IterableIterator<B> {
+  /** For synchronous datasets without workers. `using` ends the pass as well. */
+  [Symbol.iterator](): IterableIterator<B> & { [Symbol.dispose](): void } {
     if (this.#plan.numWorkers > 0) {
       throw argumentError(FN, 'numWorkers', '0 in a synchronous loop; write for await (… of loader)', this.numWorkers);
     }

@@ -184,6 +184,11 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     return this;
   }
 
+  /** Ends the pass, as a `break` does. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
   #queue<T>(run: () => Promise<T>): Promise<T> {
     return this.#follow((this.#last ?? Promise.resolve()).then(run, run));
   }
@@ -312,5 +317,10 @@ export class SyncPass implements IterableIterator<any> {
 
   [Symbol.iterator](): this {
     return this;
+  }
+
+  /** Ends the pass, as a `break` does. */
+  [Symbol.dispose](): void {
+    this.return();
   }
 }

@@ -3,26 +3,20 @@ import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 
-/** The elements in row-major order. */
-export function bytesOfTensor(tensor: Tensor): Uint8Array {
-  return ownScope(() => {
-    const plain = tensor.detach().resolveConj().resolveNeg().contiguous();
-    return (
-      plain.numel === 0 ? plain.view([0]).to('uint8') : plain.view([-1]).view('uint8')
-    ).toTypedArray() as Uint8Array;
-  });
+/** The elements in row-major order on the CPU, as a uint8 tensor of one dimension in the current scope. */
+export function flat(tensor: Tensor): Tensor {
+  const plain = tensor.detach().cpu().resolveConj().resolveNeg().contiguous();
+  return (plain.numel === 0 ? plain.view([0]).to('uint8') : plain.view([-1]).view('uint8')) as Tensor;
 }
+
+/** The elements in row-major order, in newly allocated memory. */
+export const bytesOfTensor = (tensor: Tensor): Uint8Array => ownScope(() => flat(tensor).toTypedArray() as Uint8Array);
 
 const CHUNK = 1 << 20;
 
 /** The elements in row-major order, in chunks of up to 1 MiB, each in newly allocated memory. */
 export function* chunksOfTensor(tensor: Tensor): Generator<Uint8Array> {
-  const plain = keep(
-    ownScope(() => {
-      const flat = tensor.detach().resolveConj().resolveNeg().contiguous();
-      return flat.numel === 0 ? flat.view([0]).to('uint8') : flat.view([-1]).view('uint8');
-    }) as Tensor,
-  );
+  const plain = keep(ownScope(() => flat(tensor)));
   try {
     for (let at = 0; at < plain.numel; at += CHUNK) {
       const length = Math.min(CHUNK, plain.numel - at);

@@ -7,10 +7,11 @@ import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { type Tensor, wrap } from '../tensor/tensor';
 import type { TensorSource } from './source';
+import type { Crc32 } from './zip';
 
 const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
 
-/** Bytes read at a time: small enough to stay in the processor's cache until they are checksummed and copied. */
+/** Bytes read at a time where native code does not read them. */
 const PART = 1 << 18;
 /** Node reads less than 2 GiB per call. */
 const MAX_IO_BYTES = 1 << 30;
@@ -38,7 +39,6 @@ export class RegularFile implements TensorSource {
   readonly #changed: bigint;
   #fd: number | undefined;
   #mapped: Tensor | undefined;
-  #part: Uint8Array | undefined;
 
   /** Throws Node's error for a file that cannot be opened, and `fail(what)` for anything but a regular file. */
   constructor(path: string, fail: (what: string) => Error, { mmap = false } = {}) {
@@ -77,25 +77,22 @@ export class RegularFile implements TensorSource {
   }
 
   /** The bytes as a uint8 tensor: a view of the mapping, or a copy if there is no mapping or the offset is not aligned. */
-  tensor(from: number, length: number, itemSize: number, take?: (bytes: Uint8Array) => void): Tensor {
-    if (this.#mapped === undefined || from % itemSize !== 0) return this.#copied(from, length, take);
-    for (let at = 0; take !== undefined && at < length; at += PART) {
-      take(this.read(from + at, Math.min(PART, length - at)));
+  tensor(from: number, length: number, itemSize: number, sum?: Crc32): Tensor {
+    if (this.#mapped === undefined || from % itemSize !== 0) return this.#copied(from, length, sum);
+    for (let at = 0; sum !== undefined && at < length; at += PART) {
+      sum.add(this.read(from + at, Math.min(PART, length - at)));
     }
     return this.#mapped.narrow(0, from, length) as Tensor;
   }
 
   /** The bytes in newly allocated memory. */
-  #copied(from: number, length: number, take: ((bytes: Uint8Array) => void) | undefined): Tensor {
+  #copied(from: number, length: number, sum: Crc32 | undefined): Tensor {
     const whole = wrap(native.newBytes(length))!; // before reading: the memory limit may refuse it
-    // Without `take`, native code reads directly into the tensor. After a short read, the loop below reports the reason.
-    let at = take === undefined ? native.readBytes(whole._handle, this.fd, from) : 0;
-    if (at === length) return whole;
-    this.#part ??= room(Math.min(PART, this.size));
-    for (; at < length; at += this.#part.length) {
-      const bytes = this.#part.subarray(0, Math.min(this.#part.length, length - at));
-      this.#readInto(from + at, bytes);
-      take?.(bytes);
+    let at = native.readBytes(whole._handle, this.fd, from, sum?.state ?? null);
+    // After a short read, this loop reports the reason.
+    for (; at < length; at += PART) {
+      const bytes = this.read(from + at, Math.min(PART, length - at));
+      sum?.add(bytes);
       native.fillBytes(whole._handle, at, bytes);
     }
     return whole;

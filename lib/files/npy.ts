@@ -7,7 +7,7 @@ import { argumentError, codedError, type TorchError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { bytesOfTensor, chunksOfTensor } from './bytes';
+import { bytesOfTensor, chunksOfTensor, flat } from './bytes';
 import { demandBeginning, demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitsOf } from './limits';
 import { elementsOf, quote, showShape } from './names';
@@ -15,7 +15,8 @@ import { type FilePath, valueAndPath } from './paths';
 import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wanted, withSource } from './source';
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { writeWhole } from './write';
-import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
+import { type Bytes, type ZipEntry, ZipReader } from './zip';
+import { ZipWriter } from './zip-writer';
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npy: ${what}`);
 const failZip = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npz: ${what}`);
@@ -200,8 +201,12 @@ function saveNpy(tensor: Tensor, path: FilePath): void;
 function saveNpy(path: FilePath, tensor: Tensor): void;
 function saveNpy(first: unknown, second: unknown): void {
   const { value, path } = valueAndPath('npy.save', first, second);
-  const bytes = serializeNpy('npy.save', value as Tensor);
-  writeWhole(path, (put) => put(bytes));
+  const tensor = bare(value as Tensor);
+  const head = headOf('npy.save', tensor);
+  writeWhole(path, (file) => {
+    file.put(head);
+    ownScope(() => file.putTensor(flat(tensor)));
+  });
 }
 
 /** One array in a file: NumPy's `np.save` and `np.load`. */
@@ -227,16 +232,22 @@ function checkTensors(fn: string, tensors: unknown): void {
   throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
 }
 
+/** Adds the arrays to `zip`, and pauses after each. */
+function* addArrays(fn: string, tensors: Record<string, Tensor>, zip: ZipWriter): Generator<void> {
+  for (const [name, given] of Object.entries(tensors)) {
+    const tensor = bare(given);
+    ownScope(() => zip.add(`${name}.npy`, headOf(fn, tensor), flat(tensor)));
+    yield;
+  }
+  zip.end();
+  yield;
+}
+
 /** The bytes of a zip, one array at a time. */
 function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Uint8Array> {
   const parts: Uint8Array[] = [];
-  const zip = new ZipWriter((bytes) => parts.push(bytes));
-  for (const [name, tensor] of Object.entries(tensors)) {
-    zip.add(`${name}.npy`, serializeNpy(fn, tensor));
-    yield* parts.splice(0);
-  }
-  zip.end();
-  yield* parts;
+  const zip = new ZipWriter({ put: (bytes) => void parts.push(bytes) });
+  for (const _ of addArrays(fn, tensors, zip)) yield* parts.splice(0);
 }
 
 /** An npz has no objects other than its arrays. */
@@ -250,18 +261,18 @@ export interface LoadNpzOptions<V extends string = Device>
 /** The array of an entry, read directly from `bytes` if it is not compressed. */
 function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device: string | undefined): Tensor {
   if (entry.deflated) return read(inMemory(zip.data(entry), false), device);
-  return zip.summed(entry, (start, take) => {
+  return zip.summed(entry, (start, sum) => {
     const { size } = entry;
     const header = readHeader({ size, read: (from, length) => bytes.read(start + from, length) });
-    take(bytes.read(start, header.start));
+    sum.add(bytes.read(start, header.start));
     const data: TensorSource = {
       size,
       read(from, length) {
         const part = bytes.read(start + from, length);
-        take(part);
+        sum.add(part);
         return part;
       },
-      tensor: (from, length, itemSize) => bytes.tensor(start + from, length, itemSize, take),
+      tensor: (from, length, itemSize) => bytes.tensor(start + from, length, itemSize, sum),
     };
     return read(data, device, header);
   });
@@ -297,9 +308,7 @@ function saveNpz(path: FilePath, tensors: Record<string, Tensor>): void;
 function saveNpz(first: unknown, second: unknown): void {
   const { value: tensors, path } = valueAndPath('npz.save', first, second);
   checkTensors('npz.save', tensors);
-  writeWhole(path, (put) => {
-    for (const bytes of chunksOfNpz('npz.save', tensors as Record<string, Tensor>)) put(bytes);
-  });
+  writeWhole(path, (file) => void [...addArrays('npz.save', tensors as Record<string, Tensor>, new ZipWriter(file))]);
 }
 
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */

@@ -8,14 +8,14 @@ import { type Tensor, wrap } from '../tensor/tensor';
 import { RegularFile } from './file';
 import { demandFormat, type FormatName } from './formats';
 import { pathIn } from './paths';
-import type { Bytes } from './zip';
+import type { Bytes, Crc32 } from './zip';
 
 export interface TensorSource extends Bytes {
   /**
-   * These bytes as a uint8 tensor: a view if sharing is allowed and the offset is aligned to `itemSize`, else a copy. `take`
-   * gets each part as it is read and must not keep it.
+   * These bytes as a uint8 tensor: a view if sharing is allowed and the offset is aligned to `itemSize`, else a copy. They
+   * are added to `sum`.
    */
-  tensor(from: number, length: number, itemSize: number, take?: (bytes: Uint8Array) => void): Tensor;
+  tensor(from: number, length: number, itemSize: number, sum?: Crc32): Tensor;
 }
 
 export interface MapOptions {
@@ -39,9 +39,9 @@ export function tensorOfBytes(bytes: Uint8Array): Tensor {
 export const inMemory = (data: Uint8Array, share: boolean): TensorSource => ({
   size: data.length,
   read: (from, length) => data.subarray(from, from + length),
-  tensor(from, length, itemSize, take) {
+  tensor(from, length, itemSize, sum) {
     const part = data.subarray(from, from + length);
-    take?.(part);
+    sum?.add(part);
     return share && part.byteOffset % itemSize === 0 ? fromTypedArray(part) : tensorOfBytes(part);
   },
 });

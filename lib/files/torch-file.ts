@@ -13,7 +13,6 @@ import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { bytesOfTensor } from './bytes';
 import { demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitNames, limitsOf } from './limits';
 import { payLookup } from './lookups';
@@ -24,7 +23,8 @@ import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wante
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { type Allowed, Dict, Global, Unpickler } from './unpickle';
 import { writeWhole } from './write';
-import { ZipReader, ZipWriter } from './zip';
+import { ZipReader } from './zip';
+import { ZipWriter } from './zip-writer';
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `torch.load: ${what}`);
 const wanted: Wanted = { fn: 'load', format: 'torch', fail };
@@ -136,7 +136,7 @@ class Archive implements Allowed {
     }
     const raw = entry.deflated
       ? tensorOfBytes(this.#zip.data(entry))
-      : this.#zip.summed(entry, (start, take) => this.#bytes.tensor(start, entry.size, itemSize, take));
+      : this.#zip.summed(entry, (start, sum) => this.#bytes.tensor(start, entry.size, itemSize, sum));
     const elements = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
     const there =
       this.#device === undefined || this.#device === 'cpu' ? elements : elements.to({ device: this.#device });
@@ -315,25 +315,24 @@ const archived = (value: unknown): Archived =>
     return { data, storages: all.tensors.map((tensor) => tensor.storage()) };
   });
 
-/** The bytes of an archive, one storage at a time. */
-function* chunksOfArchive({ data, storages }: Archived): Generator<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  const zip = new ZipWriter((bytes) => parts.push(bytes));
+/** Adds the entries to `zip`, and pauses after each storage. */
+function* addEntries({ data, storages }: Archived, zip: ZipWriter): Generator<void> {
   zip.add('archive/data.pkl', data);
   zip.add('archive/byteorder', Buffer.from('little'));
   for (const [key, storage] of storages.entries()) {
-    zip.add(`archive/data/${key}`, bytesOfTensor(storage));
-    yield* parts.splice(0);
+    zip.add(`archive/data/${key}`, storage);
+    yield;
   }
   zip.add('archive/version', Buffer.from('3\n'));
   zip.end();
-  yield* parts;
+  yield;
 }
 
-function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
-  ownScope(() => {
-    for (const bytes of chunksOfArchive(archived(value))) put(bytes);
-  });
+/** The bytes of an archive, one storage at a time. */
+function* chunksOfArchive(archive: Archived): Generator<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (const _ of addEntries(archive, new ZipWriter({ put: (bytes) => void parts.push(bytes) })))
+    yield* parts.splice(0);
 }
 
 /** Writes a file for PyTorch's torch.load. Shared storages stay shared. Replaces the file once it is completely written. */
@@ -342,14 +341,12 @@ export function save(value: unknown, path: FilePath): void;
 export function save(path: FilePath, value: object): void;
 export function save(first: unknown, second: unknown): void {
   const { value, path } = valueAndPath('save', first, second);
-  writeWhole(path, (put) => writeArchive(value, put));
+  writeWhole(path, (file) => ownScope(() => void [...addEntries(archived(value), new ZipWriter(file))]));
 }
 
 /** The bytes that `save` writes. */
 export function saveToBuffer(value: unknown): NodeBuffer {
-  const parts: Uint8Array[] = [];
-  writeArchive(value, (bytes) => parts.push(bytes));
-  return Buffer.concat(parts);
+  return ownScope(() => Buffer.concat([...chunksOfArchive(archived(value))]));
 }
 
 /**

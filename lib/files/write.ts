@@ -1,7 +1,13 @@
 /** Atomic file writes. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
+import { native } from '../addon/native';
 import { codedError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
+import { bytesOfTensor } from './bytes';
+import type { Crc32 } from './zip';
+import type { FileSink, Sink } from './zip-writer';
 
 /** Node writes at most 2 GiB per call. */
 const MAX_IO_BYTES = 1 << 30;
@@ -29,21 +35,49 @@ function modeFor(path: string): { mode: number; replacesOwn: boolean } {
   throw codedError(Error, 'ERR_TORCH_FILE', `${path}: expected a path for a regular file, got ${kind}`);
 }
 
+/** The file that `writeWhole` writes. It appends, except for `patch`. */
+export class WholeFile implements Sink, FileSink {
+  readonly file = this;
+  readonly #fd: number;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  put(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) {
+      at += fs.writeSync(this.#fd, bytes, at, Math.min(bytes.length - at, MAX_IO_BYTES));
+    }
+  }
+
+  /** Writes a flat uint8 tensor from its own memory, and adds the bytes to `sum`. */
+  putTensor(tensor: Tensor, sum?: Crc32): void {
+    const written = native.writeBytes(tensor._handle, this.#fd, sum?.state ?? null);
+    if (written === tensor.numel) return;
+    // Node's write reports why native code could not go on.
+    const rest = ownScope(() => bytesOfTensor(tensor.narrow(0, written, (tensor.numel as number) - written) as Tensor));
+    sum?.add(rest);
+    this.put(rest);
+  }
+
+  /** Replaces bytes that were written. */
+  patch(from: number, bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.#fd, bytes, at, bytes.length - at, from + at);
+  }
+}
+
 /**
  * Writes to an unpredictable name beside the file and renames it at the end. On failure the old file is unchanged and no
  * partial file remains.
  */
-export function writeWhole(path: string, write: (put: (bytes: Uint8Array) => void) => void): void {
+export function writeWhole(path: string, write: (file: WholeFile) => void): void {
   const { mode, replacesOwn } = modeFor(path);
   const partial = `${path}.${randomBytes(9).toString('hex')}.partial`;
   const fd = fs.openSync(partial, NEW, mode);
   try {
     try {
       if (replacesOwn) fs.fchmodSync(fd, mode); // restores the bits that the umask removed
-      write((bytes) => {
-        for (let at = 0; at < bytes.length; )
-          at += fs.writeSync(fd, bytes, at, Math.min(bytes.length - at, MAX_IO_BYTES));
-      });
+      write(new WholeFile(fd));
       fs.fsyncSync(fd);
     } finally {
       fs.closeSync(fd);

@@ -16,6 +16,19 @@ export interface Bytes {
   pass?(from: number, length: number): Uint8Array;
 }
 
+/** The CRC-32 of bytes that are read or written. Native code adds to `state` as well. */
+export class Crc32 {
+  readonly state = new Uint32Array(1);
+
+  get value(): number {
+    return this.state[0]!;
+  }
+
+  add(bytes: Uint8Array): void {
+    this.state[0] = crc32(bytes, this.value);
+  }
+}
+
 export interface ZipEntry {
   readonly name: string;
   /** Unpacked size in bytes. */
@@ -27,13 +40,13 @@ export interface ZipEntry {
   readonly offset: number;
 }
 
-const LOCAL = 0x04034b50;
-const CENTRAL = 0x02014b50;
-const END = 0x06054b50;
-const END64 = 0x06064b50;
-const LOCATOR64 = 0x07064b50;
+export const LOCAL = 0x04034b50;
+export const CENTRAL = 0x02014b50;
+export const END = 0x06054b50;
+export const END64 = 0x06064b50;
+export const LOCATOR64 = 0x07064b50;
 const MAX_COMMENT = 0xffff;
-const IN_ZIP64 = 0xffffffff;
+export const IN_ZIP64 = 0xffffffff;
 /** The highest compression ratio of deflate. */
 const MAX_DEFLATE_RATIO = 1032;
 const MAX_ENTRIES = 2 ** 20;
@@ -170,19 +183,17 @@ export class ZipReader {
     this.summed(entry, (start, sum) => {
       for (let at = 0; at < entry.size; at += step) {
         const bytes = pass.call(this.#bytes, start + at, Math.min(step, entry.size - at));
-        sum(bytes);
+        sum.add(bytes);
         take?.(bytes);
       }
     });
   }
 
-  /** The result of `read`, which passes all bytes of a stored entry to `take` in order. Their CRC-32 is checked. */
-  summed<T>(entry: ZipEntry, read: (start: number, take: (bytes: Uint8Array) => void) => T): T {
-    let sum = 0;
-    const result = read(this.start(entry), (bytes) => {
-      sum = crc32(bytes, sum);
-    });
-    if (sum !== entry.crc) throw this.#fail(`${quote(entry.name)}: CRC-32 mismatch, the data is corrupt`);
+  /** The result of `read`, which adds all bytes of a stored entry to `sum` in order. Their CRC-32 is checked. */
+  summed<T>(entry: ZipEntry, read: (start: number, sum: Crc32) => T): T {
+    const sum = new Crc32();
+    const result = read(this.start(entry), sum);
+    if (sum.value !== entry.crc) throw this.#fail(`${quote(entry.name)}: CRC-32 mismatch, the data is corrupt`);
     return result;
   }
 
@@ -201,86 +212,5 @@ export class ZipReader {
       throw this.#fail(`${quote(entry.name)}: expected ${entry.size} bytes, got ${bytes.length}`);
     if (crc32(bytes) !== entry.crc) throw this.#fail(`${quote(entry.name)}: CRC-32 mismatch, the data is corrupt`);
     return bytes;
-  }
-}
-
-/** Writes stored entries with their data aligned to 64 bytes, as PyTorch does; zip64 where a size requires it. */
-export class ZipWriter {
-  readonly #write: (bytes: Uint8Array) => void;
-  readonly #directory: Buffer[] = [];
-  #at = 0;
-
-  constructor(write: (bytes: Uint8Array) => void) {
-    this.#write = write;
-  }
-
-  #put(bytes: Uint8Array): void {
-    this.#write(bytes);
-    this.#at += bytes.length;
-  }
-
-  add(name: string, bytes: Uint8Array): void {
-    const title = Buffer.from(name);
-    const offset = this.#at;
-    const wide = bytes.length >= IN_ZIP64 || offset >= IN_ZIP64;
-    const crc = crc32(bytes);
-    const sizes = Buffer.alloc(wide ? 28 : 0);
-    if (wide) {
-      sizes.writeUInt16LE(1, 0);
-      sizes.writeUInt16LE(24, 2);
-      for (const [i, value] of [bytes.length, bytes.length, offset].entries())
-        sizes.writeBigUInt64LE(BigInt(value), 4 + 8 * i);
-    }
-    const head = (local: boolean, extra: number): Buffer => {
-      const fixed = Buffer.alloc(local ? 30 : 46);
-      const at = local ? 0 : 2;
-      fixed.writeUInt32LE(local ? LOCAL : CENTRAL, 0);
-      if (!local) fixed.writeUInt16LE(45, 4);
-      fixed.writeUInt16LE(wide ? 45 : 20, 4 + at);
-      fixed.writeUInt16LE(0x0800, 6 + at); // names are UTF-8
-      fixed.writeUInt32LE(0x00210000, 10 + at); // 1 January 1980, so that equal tensors give equal files
-      fixed.writeUInt32LE(crc, 14 + at);
-      fixed.writeUInt32LE(wide ? IN_ZIP64 : bytes.length, 18 + at);
-      fixed.writeUInt32LE(wide ? IN_ZIP64 : bytes.length, 22 + at);
-      fixed.writeUInt16LE(title.length, 26 + at);
-      fixed.writeUInt16LE(extra, 28 + at);
-      if (!local) fixed.writeUInt32LE(wide ? IN_ZIP64 : offset, 42);
-      return fixed;
-    };
-    const before = offset + 30 + title.length + sizes.length + 4;
-    const padding = Buffer.alloc(4 + ((64 - (before % 64)) % 64), 'Z');
-    padding.write('FB', 0, 'latin1');
-    padding.writeUInt16LE(padding.length - 4, 2);
-    this.#put(Buffer.concat([head(true, sizes.length + padding.length), title, sizes, padding]));
-    this.#put(bytes);
-    this.#directory.push(Buffer.concat([head(false, sizes.length), title, sizes]));
-  }
-
-  end(): void {
-    const offset = this.#at;
-    const directory = Buffer.concat(this.#directory);
-    const count = this.#directory.length;
-    this.#put(directory);
-    if (offset >= IN_ZIP64 || directory.length >= IN_ZIP64 || count >= 0xffff)
-      this.#end64(offset, directory.length, count);
-    const end = Buffer.alloc(22);
-    end.writeUInt32LE(END, 0);
-    for (const at of [8, 10]) end.writeUInt16LE(Math.min(count, 0xffff), at);
-    end.writeUInt32LE(Math.min(directory.length, IN_ZIP64), 12);
-    end.writeUInt32LE(Math.min(offset, IN_ZIP64), 16);
-    this.#put(end);
-  }
-
-  #end64(offset: number, size: number, count: number): void {
-    const at = this.#at;
-    const record = Buffer.alloc(76);
-    record.writeUInt32LE(END64, 0);
-    record.writeBigUInt64LE(44n, 4);
-    for (const field of [12, 14]) record.writeUInt16LE(45, field);
-    for (const [i, value] of [count, count, size, offset].entries()) record.writeBigUInt64LE(BigInt(value), 24 + 8 * i);
-    record.writeUInt32LE(LOCATOR64, 56);
-    record.writeBigUInt64LE(BigInt(at), 64);
-    record.writeUInt32LE(1, 72);
-    this.#put(record);
   }
 }

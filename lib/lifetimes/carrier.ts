@@ -86,9 +86,10 @@ export class Carrier<State extends object, Place> {
   }
 
   /**
-   * For a function that returned a promise: calls `ended`, which calls unfollow(), when the promise settles or is collected. A
-   * thenable of another library may report its end more than once. Returns the promise to hand out: Node reports a rejection of
-   * it that nothing handles, and would not for the given one, which has a handler now.
+   * For a function that returned a promise: calls `ended`, which calls unfollow(), when the promise settles or is collected.
+   * Returns the promise to hand out: Node reports a rejection of it that nothing handles, and would not for the given one,
+   * which has a handler now. Of another thenable it is a promise as well, because each `then` of a lazy one, such as a query
+   * builder's, starts its work again: it is called once, as an await would.
    */
   until(promise: PromiseLike<unknown>, ended: () => void): PromiseLike<unknown> {
     const token = {};
@@ -97,8 +98,6 @@ export class Carrier<State extends object, Place> {
       this.#abandoned.unregister(token);
       ended();
     };
-    if (types.isPromise(promise)) return promise.finally(end);
-    promise.then(end, end);
-    return promise;
+    return (types.isPromise(promise) ? promise : Promise.resolve(promise)).finally(end);
   }
 }

@@ -2,7 +2,7 @@
 import { tensor } from '../elements/create';
 import { codedError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { optionsOf } from './checks';
+import { checkKinds, optionsOf } from './checks';
 import { acceptFused, checkFused, hasFused } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { Optimizer, unfit } from './optimizer';
@@ -12,10 +12,13 @@ import { owned, type ParamState } from './state-dict';
 export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   /** @internal The class of the library that a class of one's own may extend. */
   readonly _kind: string;
+  /** Values of the kinds that options have. Each group may have to give the learning rate, which then has no default. */
+  readonly #kinds: Readonly<Record<string, unknown>>;
 
   constructor(kind: string, params: Params<O>, options: O) {
     super(params, optionsOf(kind, options) as O);
     this._kind = kind;
+    this.#kinds = { ...this.defaults, lr: 0 };
     checkFused(this._name(), this.defaults as Record<string, unknown>);
     for (const mode of ['capturable', 'differentiable', 'fused']) {
       if ((this.defaults as Record<string, unknown>)[mode] !== true || this._modes().includes(mode)) continue;
@@ -27,6 +30,10 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   /** @internal The modes that the formula has. */
   _modes(): readonly string[] {
     return [];
+  }
+
+  override _demandOptions(fn: string): void {
+    for (const group of this.paramGroups) checkKinds(fn, group, this.#kinds);
   }
 
   override _accept(fn: string, parameter: Tensor, grad: Tensor, group: ParamGroup<O>): void {

@@ -40,6 +40,8 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     return this._whole(fn, closure, () => {
       if (closure === undefined) throw argumentError(fn, 'closure', 'a function that computes the loss', closure);
       const first = this._loss(fn, closure);
+      this._demandOptions(fn);
+      this._demandUsable(fn, this.paramGroups[0]!);
       inGradMode(false, () => ownScope(() => this.#iterate(fn, closure, lossOf(fn, first))));
       return first;
     });

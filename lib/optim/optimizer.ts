@@ -7,7 +7,7 @@ import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { refuseRecording } from '../autograd/tuples';
-import { argumentError, codedError, refusal, type TorchError } from '../errors/errors';
+import { argumentError, codedError, disposedError, refusal, type TorchError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { refusePromise } from '../tensor/promises';
@@ -83,6 +83,9 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     const fn = this._name('step');
     return this._whole(fn, closure, () => {
       const result = closure === undefined ? undefined : this._loss(fn, closure);
+      this._demandOptions(fn);
+      // One group is checked when its step begins.
+      if (this.paramGroups.length > 1) for (const group of this.paramGroups) this._demandUsable(fn, group);
       const enabled = (this.defaults as { differentiable?: unknown }).differentiable === true;
       inGradMode(enabled, () => {
         for (const group of this.paramGroups) ownScope(() => this.#stepGroup(fn, group));
@@ -120,6 +123,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
 
   #stepGroup(fn: string, group: ParamGroup<O>): void {
     if (this._stepAtOnce(group)) return;
+    if (this.paramGroups.length === 1) this._demandUsable(fn, group);
     // All states are there before the first parameter changes, so that a gradient that is refused changes nothing.
     const due: Due[] = [];
     const fresh: Due[] = [];
@@ -147,6 +151,21 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     }
     // As in Python, a parameter that needs no state has no entry.
     for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
+  }
+
+  /** @internal Refuses options of groups that were given values of another kind. */
+  _demandOptions(_fn: string): void {}
+
+  /** @internal Refuses a step whose parameters, or tensors of their states, were disposed, before it changes one. */
+  _demandUsable(fn: string, { params }: ParamGroup<O>): void {
+    for (const parameter of params) {
+      if (parameter.disposed) throw disposedError(fn, parameter._handle);
+      const state = this.state.get(parameter);
+      if (state === undefined) continue;
+      for (const value of Object.values(state)) {
+        if (isTensor(value) && value.disposed && parameter.grad !== null) throw disposedError(fn, value._handle);
+      }
+    }
   }
 
   /** @internal The whole step in one native call, for the formulas that have one. False if it changed nothing. */

@@ -43,8 +43,9 @@ export class SGD extends BuiltIn<SGDOptions> {
 
   override _stepAtOnce(group: ParamGroup<SGDOptions>): boolean {
     if (isFused(group) || group.differentiable || this.update !== SGD.prototype.update) return false;
-    // The empty states are made by `begin`.
-    if (keepsEmptyMomentum && group.params.some((one) => !this.state.has(one) && one.grad !== null)) return false;
+    // The empty states are made by `begin`, which is not called for a disposed parameter.
+    const isNew = (one: Tensor) => !this.state.has(one) && (one.disposed || one.grad !== null);
+    if (keepsEmptyMomentum && group.params.some(isNew)) return false;
     const { lr, momentum, dampening, weightDecay, nesterov, maximize } = group;
     const { rows, count } = rowsOf(group.params, this.state, [momentum === 0 ? null : 'momentum_buffer']);
     return native.optimSgd(rows, count, lr!, momentum!, dampening!, weightDecay!, nesterov === true, maximize === true);

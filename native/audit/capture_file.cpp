@@ -13,7 +13,7 @@
 #include <limits>
 #include <utility>
 
-#include "native/audit/crc32.h"
+#include "native/checksum/crc32.h"
 
 namespace ltn::audit {
 
@@ -47,8 +47,8 @@ void PacketBuffer::close(size_t at) {
   const auto length = static_cast<uint32_t>(bytes_.size() - begin);
   std::memcpy(&bytes_[at + 4], &length, 4);
   // The header has its own checksum: when it is right, a reader can skip a damaged packet.
-  const uint32_t head = crc32(bytes_.data() + at, 12);
-  const uint32_t body = crc32(bytes_.data() + begin, length);
+  const uint32_t head = checksum::crc32(bytes_.data() + at, 12);
+  const uint32_t body = checksum::crc32(bytes_.data() + begin, length);
   std::memcpy(&bytes_[at + 12], &head, 4);
   std::memcpy(&bytes_[at + 16], &body, 4);
 }

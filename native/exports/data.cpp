@@ -3,10 +3,7 @@
 #include <ATen/ops/resolve_conj.h>
 #include <ATen/ops/resolve_neg.h>
 #include <c10/core/StorageImpl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 
 #include "native/accounting/storage_ledger.h"
@@ -100,70 +97,6 @@ napi_value from_numbers(Call& call) {
   return write_on_device(call, std::move(tensor));
 }
 
-#ifdef MADV_HUGEPAGE
-// Requests huge pages: allocating and clearing 4 KiB pages takes longer than reading a file from the page cache. Whole
-// huge pages inside the memory only, so that it does not grow. A failed madvise is not an error.
-void prefer_huge_pages(void* data, size_t bytes) {
-  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
-  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
-  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(kHuge - 1);
-  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
-}
-#else
-void prefer_huge_pages(void*, size_t) {}
-#endif
-
-// newBytes(length): memory for fillBytes or readBytes. Not an op: a loader's data is available at once, also inside
-// torch.run.
-napi_value new_bytes(Call& call) {
-  const int64_t length = read_int(call, call.arguments[0], 0);
-  if (length < 0) throw BadArgument(0, "a length of 0 or more", std::to_string(length));
-  at::Tensor bytes = at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte));
-  prefer_huge_pages(bytes.data_ptr(), static_cast<size_t>(length));
-  return write_result(call, std::move(bytes));
-}
-
-// The memory of `self` from a byte on, with at least `bytes` left.
-char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index) {
-  if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
-    throw BadArgument(0, "contiguous bytes", describe_tensor(self));
-  }
-  if (from < 0 || from > self.numel() || bytes > static_cast<uint64_t>(self.numel() - from)) {
-    throw BadArgument(index, "bytes that lie inside a tensor of " + std::to_string(self.numel()),
-                      std::to_string(bytes) + " from " + std::to_string(from));
-  }
-  return static_cast<char*>(self.data_ptr()) + from;
-}
-
-// readBytes(self, descriptor, from): fills `self` from that offset of the file. Returns the number of bytes read: fewer
-// than requested at the end of the file or on an error, which the next read of the caller finds.
-napi_value read_bytes(Call& call) {
-  const at::Tensor& self = call.tensor(call.arguments[0], 0);
-  const auto descriptor = static_cast<int>(read_int(call, call.arguments[1], 1));
-  const int64_t from = read_int(call, call.arguments[2], 2);
-  char* const to = room_in(self, 0, 0, 0);
-  const auto length = static_cast<size_t>(self.numel());
-  size_t done = 0;
-  while (done < length) {
-    const ssize_t got =
-        pread(descriptor, to + done, length - done, static_cast<off_t>(from) + static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return write_double(call, static_cast<double>(done));
-}
-
-// fillBytes(self, from, bytes): copies them to where they belong in `self`.
-napi_value fill_bytes(Call& call) {
-  const int64_t from = read_int(call, call.arguments[1], 1);
-  const at::Tensor& self = call.tensor(call.arguments[0], 0);
-  const View view = typed_array(call, 2);
-  char* const to = room_in(self, from, view.bytes, 2);
-  if (view.bytes != 0) std::memcpy(to, view.data, view.bytes);
-  return nullptr;
-}
-
 napi_value is_detachable(Call& call) { return write_bool(call, share::is_detachable(call.arguments[0])); }
 
 napi_value from_borrowed(Call& call) {
@@ -219,9 +152,6 @@ const Export kExports[] = {
                                     "ScalarType wanted, bool floats) -> Tensor?"),
     exported_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
-    exported_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
-    exported_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
-    exported_body<&read_bytes, 3>("readBytes", "readBytes(Tensor self, int descriptor, int from) -> int"),
     exported_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
     exported_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
 };

@@ -52,6 +52,7 @@ struct ExportList {
 ExportList handle_exports();
 ExportList tensor_exports();
 ExportList data_exports();
+ExportList file_exports();
 ExportList autograd_exports();
 ExportList autocast_exports();
 ExportList gradient_exports();

@@ -1,4 +1,9 @@
 // torch.memory().
+#include <cstdlib>  // defines __GLIBC__
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 
 #include "native/accounting/cpu_allocator.h"
@@ -124,6 +129,14 @@ napi_value adjust_external(Call& call) {
   return nullptr;
 }
 
+// Returns the free pages inside the heaps of malloc to the system. glibc returns only those at a heap's end by itself.
+napi_value trim_memory(Call&) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return nullptr;
+}
+
 const Export kExports[] = {
     exported_body<&memory, 0>("memory", "memory() -> object"),
     exported_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
@@ -132,6 +145,7 @@ const Export kExports[] = {
     exported_body<&allocations, 0>("allocations", "allocations() -> int"),
     exported_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
+    exported_body<&trim_memory, 0>("trimMemory", "trimMemory() -> ()"),
     exported_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
 };
 

@@ -169,10 +169,12 @@ test('casted weights: their bytes, and that they are freed at the end of each ki
   expect(Object.keys(steps).length).toBe(9);
 });
 
-test('a thenable may report its end more than once, or throw', async () => {
+test('a thenable is asked once, in the region, and may report its end more than once, or throw', async () => {
+  const asked: string[] = [];
   const twice = {
-    // biome-ignore lint/suspicious/noThenProperty: a thenable of another library
+    // biome-ignore lint/suspicious/noThenProperty: a thenable of another library, which starts its work when it is asked
     then(done: (value: unknown) => void) {
+      asked.push(now());
       done(1);
       done(2);
     },
@@ -183,9 +185,9 @@ test('a thenable may report its end more than once, or throw', async () => {
       throw new Error('from then');
     },
   };
-  torch.autocast(cpu, () => twice);
-  expect(() => torch.autocast(cpu, () => throws)).toThrow('from then');
-  await turn();
+  expect(await torch.autocast(cpu, () => twice)).toBe(1);
+  expect([asked, now()]).toEqual([['bfloat16'], 'float32']);
+  await expect(torch.autocast(cpu, () => throws)).rejects.toThrow('from then');
   const seen = await torch.autocast(cpu, async () => {
     await turn();
     return now();

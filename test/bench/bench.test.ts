@@ -42,6 +42,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Optimizers',
     'Training',
     'Data',
+    'Files',
     'Examples',
     'Load time',
     'Memory',
@@ -53,7 +54,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
   ]);
   const [goals] = sections.get('Goals')!;
   expect(goals!.get('')).toEqual(['Goal', 'Measured', 'in CPU time', '']);
-  expect(rowsOf('Goals').length).toBe(26); // two more have a goal against C++ and one against PyTorch
+  expect(rowsOf('Goals').length).toBe(27); // two more have a goal against C++ and one against PyTorch
   for (const row of rowsOf('Goals')) {
     const [goal, measured, cpu, verdict] = goals!.get(row)!;
     expect(goal).toMatch(/^(≤|≥|<|faster than|no more than)/);
@@ -92,6 +93,17 @@ test('calls: every form of call and of input is there', () => {
     ...['`torch.tensor(numbers)`', '`torch.tensor(rowsOf1000)`'],
   ]);
   for (const [, cells] of [...forms!].slice(1)) expect(cells[2]).toMatch(/^-?\d+$/);
+});
+
+test('files: saving and loading have times and multiples', () => {
+  const [files] = sections.get('Files')!;
+  const titles = ['`torch.save`, both sync to the disk', '`torch.save`, PyTorch does not sync', '`torch.load`'];
+  expect(rowsOf('Files')).toEqual(titles);
+  for (const title of titles) {
+    const [node, python, ...multiples] = files!.get(title)!;
+    for (const seconds of [node, python]) expect(seconds).toMatch(/^[\d,.]+ \([\d,.]+–[\d,.]+\)$/);
+    for (const multiple of multiples) expect(multiple).toMatch(/^[\d,.]+×$/);
+  }
 });
 
 test('scopes: every loop is there', () => {

@@ -56,6 +56,7 @@ test('arrow: columns share the memory of the table; nulls are refused', () => {
     pairs: { dtype: 'float32', shape: [2, 2], values: [1, 2, 3, 4] },
     yes: { dtype: 'bool', shape: [2], values: [true, false] },
   });
+  expect(answer.proto).toEqual([['__proto__'], true]);
   expect(answer.nulls).toMatch(/^ERR_TORCH_FILE: .* column 'x' has 1 nulls/);
   expect(answer.unknown).toMatch(/names from x, n, s, got 'z'/);
 });
@@ -85,6 +86,7 @@ test('records: lines of JSON and streams, which are closed however the loop ends
   expect(answer.ended).toBe(answer.opened);
   expect(answer.stalledCloses).toBe(true);
   expect(answer.wrong).toMatch(/^ERR_TORCH_FILE: .*wrong\.jsonl, byte 9: expected a line of JSON/);
+  expect(answer.latin1).toMatch(/^ERR_TORCH_FILE: .*latin1\.jsonl, byte 9: expected a line of UTF-8/);
 });
 
 test('shards: rows of several files in one batch, in the order that was asked for', () => {

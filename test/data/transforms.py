@@ -50,9 +50,12 @@ def flips(image):
     return [(image.flip(-1) if torch.rand(1) < 0.5 else image).flatten()[0].item() for _ in range(12)]
 
 
+def max_value(dtype):
+    return torch.iinfo(dtype).max if dtype != torch.bool and not dtype.is_floating_point else 1
+
+
 def blend(a, b, ratio):
-    bound = 1.0 if a.is_floating_point() else 255.0
-    return (ratio * a + (1.0 - ratio) * b).clamp(0, bound).to(a.dtype)
+    return (ratio * a + (1.0 - ratio) * b).clamp(0, max_value(a.dtype)).to(a.dtype)
 
 
 def grey(image):
@@ -96,10 +99,10 @@ def hsv2rgb(img):
 
 
 def hue(image, factor):
-    floats = image if image.is_floating_point() else image.float() / 255
+    floats = image if image.is_floating_point() else image.float() / max_value(image.dtype)
     h, s, v = rgb2hsv(floats).unbind(dim=-3)
     made = hsv2rgb(torch.stack(((h + factor) % 1.0, s, v), dim=-3))
-    return made if image.is_floating_point() else made.mul(255 + 1.0 - 1e-3).to(image.dtype)
+    return made if image.is_floating_point() else made.mul(max_value(image.dtype) + 1.0 - 1e-3).to(image.dtype)
 
 
 ADJUST = [
@@ -143,5 +146,8 @@ cases = {
     "to tensor": lambda: floats,
     "jitter": lambda: jitter(floats, RANGES),
     "jitter, uint8": lambda: jitter(image, RANGES),
+    "jitter, int16": lambda: jitter(image.short() * 128, RANGES),
+    "jitter, int8": lambda: jitter((image // 2).char(), RANGES),
+    "jitter, int32": lambda: blend(image.int() * 2**22, torch.zeros_like(image), 1.5),
 }
 print(json.dumps({name: seeded(case).tolist() for name, case in cases.items()}))

@@ -34,6 +34,9 @@ const cases: Record<string, (pictures: { image: any; tall: any; floats: any }) =
   'to tensor': ({ image }) => new t.ToTensor().forward(image),
   jitter: ({ floats }) => jitter().forward(floats),
   'jitter, uint8': ({ image }) => jitter().forward(image),
+  'jitter, int16': ({ image }) => jitter().forward(image.to('int16').mul(128)),
+  'jitter, int8': ({ image }) => jitter().forward(image.div(2, { roundingMode: 'floor' }).to('int8')),
+  'jitter, int32': ({ image }) => new t.ColorJitter({ brightness: [1.5, 1.5] }).forward(image.to('int32').mul(2 ** 22)),
 };
 
 test('each transform gives what torchvision gives, with the same random numbers', () => {
@@ -47,10 +50,10 @@ test('each transform gives what torchvision gives, with the same random numbers'
       const made = run({ image, tall: picture(3, 15, 7), floats: image.to('float32').div(255) });
       const wanted = torch.tensor(expected[name]);
       expect([name, made.shape]).toEqual([name, wanted.shape]);
-      // Of uint8 pictures all is equal, but for what float32 rounds at a half.
+      // Of integers all is equal, but for what float32 rounds at a half.
       const difference = made.to('float32').sub(wanted).abs().max().item();
-      expect([name, difference < (made.dtype === 'uint8' ? 1.5 : 2e-5)]).toEqual([name, true]);
-      if (made.dtype === 'uint8') {
+      expect([name, difference < (made.dtype === 'float32' ? 2e-5 : 1.5)]).toEqual([name, true]);
+      if (made.dtype !== 'float32') {
         const unequal = made.to('float32').ne(wanted).to('float32').mean().item();
         expect([name, unequal < 0.01]).toEqual([name, true]);
       }
@@ -94,6 +97,9 @@ test('refuses what is not a picture, by name', () => {
   expect(refused(() => new t.Resize(0))).toMatch(/Resize: argument 'size': expected an integer above 0/);
   expect(refused(() => new t.CenterCrop([1] as never))).toMatch(/\[height, width\]/);
   expect(refused(() => new t.Normalize([1], [0]))).toMatch(/other than 0/);
+  expect(refused(() => new t.ColorJitter({ hue: 0.1 }).forward(picture(3, 2, 2).to('int32')))).toMatch(
+    /expected a Tensor of floats or of integers of at most 16 bits, to change the hue/,
+  );
   expect(refused(() => new t.ColorJitter({ hue: 0.6 }))).toMatch(/'hue': expected at most 0.5/);
   expect(refused(() => new t.RandomHorizontalFlip(2))).toMatch(/a probability from 0 to 1/);
   torch.scope(() => {

@@ -1,5 +1,8 @@
 /** DataLoader with workers: the same bits for every number of them, limits, and what is left. */
-import { balancedAsync, counts, settled, torch } from '../support/torch';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { balancedAsync, counts, LIB, settled, torch } from '../support/torch';
 import { disposeLoaders, type Loader, load, module_, worker } from './load';
 import { Noisy, Numbers } from './noisy-here';
 
@@ -237,4 +240,11 @@ test('values without memory, and views of one storage, are read ahead; typed arr
   let n = 0;
   for await (const _ of loader) expect(count()).toBeLessThanOrEqual(++n + 2);
   expect(n).toBe(200);
+});
+
+test('workers that have read 64 MB ahead return the memory of their samples: RSS is within the budget', async () => {
+  // It ends when that is so.
+  const env = { ...ordinaryEnv(), LIBRARY: LIB, OPENBLAS_NUM_THREADS: '1' };
+  const { code, stdout } = await run(process.execPath, [path.join(__dirname, 'programs/prefetch.cjs')], { env });
+  expect([code, stdout]).toEqual([0, 'within\n']);
 });

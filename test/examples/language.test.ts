@@ -256,6 +256,19 @@ test('the tokenizer gives every text back, also piece by piece, in fewer tokens 
   expect(alone.map(reader(tokenizer))).toEqual(['', '', '', '🦙']);
 });
 
+test('a file that is not a tokenizer is refused by name', () => {
+  const file = path.join(folder, 'broken.json');
+  for (const [text, message] of [
+    ['{"model": ', 'expected JSON, got another text: '],
+    ['<html>', 'expected JSON, got another text: '],
+    ['null', 'expected a tokenizer with a type of model, got null'],
+    ['{"a": 1}', 'expected a tokenizer with a type of model, got {"a":1}'],
+  ] as const) {
+    fs.writeFileSync(file, text);
+    expect(() => openTokenizer(file)).toThrow(`${file}: ${message}`);
+  }
+});
+
 test('each decoder has at most 150 lines', () => {
   for (const name of ['gpt2.ts', 'llama.ts']) {
     const lines = fs

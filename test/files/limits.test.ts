@@ -9,7 +9,8 @@ import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch'
 
 jest.setTimeout(limitMs(60_000));
 
-const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
+const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
 let folder: string;
 beforeAll(() => {
   folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-limits-'));
@@ -30,7 +31,7 @@ function withPickle(code: string): Record<string, Uint8Array> {
 }
 const stored = (entries: Record<string, Uint8Array>): Buffer => {
   const parts: Uint8Array[] = [];
-  const writer = new ZipWriter((part: Uint8Array) => parts.push(part));
+  const writer = new ZipWriter({ put: (part: Uint8Array) => parts.push(part) });
   for (const [name, bytes] of Object.entries(entries)) writer.add(name, bytes);
   writer.end();
   return Buffer.concat(parts);

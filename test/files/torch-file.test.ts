@@ -227,14 +227,15 @@ describe('refused files', () => {
   test('a storage that is too small, or of two dtypes, or missing', () => {
     balanced(() => {
       const bytes = torch.scope(() => torch.saveToBuffer({ a: torch.ones([4]) }));
-      const { ZipReader, ZipWriter } = require('../../dist/lib/files/zip.js');
+      const { ZipReader } = require('../../dist/lib/files/zip.js');
+      const { ZipWriter } = require('../../dist/lib/files/zip-writer.js');
       const rewrite = (name: string, change: (bytes: Uint8Array) => Uint8Array | undefined) => {
         const zip = new ZipReader(
           { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
           Error,
         );
         const parts: Uint8Array[] = [];
-        const writer = new ZipWriter((part: Uint8Array) => parts.push(part));
+        const writer = new ZipWriter({ put: (part: Uint8Array) => parts.push(part) });
         for (const entry of zip.entries.values()) {
           const data = entry.name === name ? change(zip.data(entry)) : zip.data(entry);
           if (data !== undefined) writer.add(entry.name, data);

@@ -20,7 +20,7 @@ test('more than 2 GiB are written in chunks that Node accepts', () => {
     return length;
   }) as never);
   try {
-    writeWhole(path.join(folder, 'large'), (put: (bytes: Uint8Array) => void) => put(large));
+    writeWhole(path.join(folder, 'large'), (to: { put(bytes: Uint8Array): void }) => to.put(large));
   } finally {
     spy.mockRestore();
     fs.rmSync(folder, { recursive: true });
@@ -80,9 +80,9 @@ describe('beside the file', () => {
       const guessed = `${file()}.${'0'.repeat(18)}.partial`;
       for (const plant of [() => fs.symlinkSync(victim, guessed), () => fs.writeFileSync(guessed, 'theirs')]) {
         plant();
-        expect(codeOf(() => writeWhole(file(), (put: (bytes: Uint8Array) => void) => put(Buffer.from('mine'))))).toBe(
-          'EEXIST',
-        );
+        expect(
+          codeOf(() => writeWhole(file(), (to: { put(bytes: Uint8Array): void }) => to.put(Buffer.from('mine')))),
+        ).toBe('EEXIST');
         expect([fs.readFileSync(victim, 'utf8'), fs.existsSync(file())]).toEqual(['theirs', false]);
         fs.rmSync(guessed);
       }

@@ -8,7 +8,7 @@ import * as path from 'node:path';
 import { loadsPackages } from '../support/release';
 import { counts, LIB, settled, thrown, torch, untyped } from '../support/torch';
 
-const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
 const { examinePackage } = require(path.join(LIB, 'inductor/archive.js'));
 const { addonFile } = require(path.join(LIB, 'addon/native.js')) as { addonFile: string };
 
@@ -22,7 +22,7 @@ type Entries = Record<string, Uint8Array | string>;
 
 function archive(entries: Entries): Buffer {
   const parts: Uint8Array[] = [];
-  const zip = new ZipWriter((bytes: Uint8Array) => parts.push(Buffer.from(bytes)));
+  const zip = new ZipWriter({ put: (bytes: Uint8Array) => parts.push(Buffer.from(bytes)) });
   for (const [name, data] of Object.entries(entries)) zip.add(name, Buffer.from(data as string));
   zip.end();
   return Buffer.concat(parts);

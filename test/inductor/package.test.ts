@@ -6,7 +6,8 @@ import { loadsPackages, packagesCheckInputs } from '../support/release';
 import { balanced, balancedAsync, codeOf, counts, LIB, settled, thrown, torch, untyped } from '../support/torch';
 import { load, makePackages, PACKAGES_MS, pathOf, removePackages, valuesOf } from './models';
 
-const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
+const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
 
 const zipOf = (bytes: Buffer) =>
   new ZipReader({ size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) }, Error);
@@ -18,7 +19,7 @@ function repacked(
   change: (model: string, entry: string, data: Buffer) => string,
 ): string {
   const parts: Uint8Array[] = [];
-  const zip = new ZipWriter((bytes: Uint8Array) => parts.push(Buffer.from(bytes)));
+  const zip = new ZipWriter({ put: (bytes: Uint8Array) => parts.push(Buffer.from(bytes)) });
   const names = new Set<string>();
   for (const model of models) {
     const from = zipOf(fs.readFileSync(pathOf(model)));

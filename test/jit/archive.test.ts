@@ -8,7 +8,8 @@ import * as path from 'node:path';
 import { counts, LIB, settled, thrown, torch } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
 
-const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
+const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
 const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 
 beforeAll(makeModels, MODELS_MS);
@@ -27,7 +28,7 @@ function entriesOf(name: string): Map<string, Buffer> {
 
 function archive(entries: Iterable<readonly [string, Uint8Array | string]>, folder = 'm/'): Buffer {
   const parts: Uint8Array[] = [];
-  const zip = new ZipWriter((bytes: Uint8Array) => parts.push(Buffer.from(bytes)));
+  const zip = new ZipWriter({ put: (bytes: Uint8Array) => parts.push(Buffer.from(bytes)) });
   for (const [name, data] of entries) zip.add(folder + name, Buffer.from(data as string));
   zip.end();
   return Buffer.concat(parts);

@@ -7,7 +7,8 @@ import { ordinaryEnv } from '../support/sanitized';
 import { balanced, LIB, ROOT, thrown, torch, untyped } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
 
-const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
+const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
 let folder: string;
 const own = (name: string) => path.join(folder, `${name}.pt`);
 const victim = () => path.join(folder, 'victim');
@@ -32,7 +33,7 @@ function changed(bytes: Uint8Array, change: (name: string, data: Buffer) => [str
     Error,
   );
   const parts: Uint8Array[] = [];
-  const writer = new ZipWriter((part: Uint8Array) => parts.push(part));
+  const writer = new ZipWriter({ put: (part: Uint8Array) => parts.push(part) });
   for (const entry of zip.entries.values()) writer.add(...change(entry.name, Buffer.from(zip.data(entry))));
   writer.end();
   return Buffer.concat(parts);

@@ -15,7 +15,6 @@
 
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
-#include "native/audit/crc32.h"
 #include "test/native/support/packets.h"
 
 namespace ltn::audit {
@@ -47,8 +46,6 @@ class AuditCapture : public ::testing::Test {
   }
   std::string folder, path;
 };
-
-TEST(AuditCrc, MatchesTheCheckValue) { EXPECT_EQ(crc32("123456789", 9), 0xCBF43926U); }
 
 TEST_F(AuditCapture, WritesStartSitesTicksAndEnd) {
   ASSERT_TRUE(start(options(), nullptr));

@@ -58,20 +58,69 @@ test.each(cases)('%s %j: bit for bit as its update', (name, options) => {
   expect(got.params[3]!.toArray()).toEqual(start()[3]!.toArray());
 });
 
-test('a disposed state and options of the wrong kind have coded errors', () => {
-  const p = torch.ones([3]).requiresGrad_();
-  const q = torch.ones([3]).requiresGrad_();
-  const optimizer = new optim.Adam([p, q], { lr: 0.1 });
-  for (const param of [p, q]) param.grad = torch.ones([3]);
-  optimizer.step();
-  optimizer.state.get(q)!.exp_avg.dispose();
-  expect(() => optimizer.step()).toThrow(expect.objectContaining({ code: 'ERR_TORCH_DISPOSED' }));
-  (optimizer.paramGroups[0] as any).lr = 'fast';
-  optimizer.state.delete(q);
-  q.grad = null;
-  const now = p.toArray();
-  expect(() => optimizer.step()).toThrow(/optim\.step: argument 'lr': expected a number, got 'fast'/);
-  expect(p.toArray()).toEqual(now);
+/** Options with which every class takes a step. */
+const defaults: Record<string, object> = {
+  ...Object.fromEntries(
+    ['Adadelta', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'ASGD', 'LBFGS', 'NAdam', 'RAdam', 'RMSprop', 'Rprop'].map(
+      (name) => [name, { lr: 0.01 }],
+    ),
+  ),
+  SGD: { lr: 0.01, momentum: 0.9 },
+  SparseAdam: { lr: 0.01 },
+};
+const classes = Object.entries(defaults).map(([name, lr]) => ({ name, lr }));
+
+describe.each(classes)('$name', ({ name, lr }) => {
+  /** Two parameters with gradients and states, in one group or in two. */
+  function stepped(groups: number) {
+    const params = [torch.ones([3]).requiresGrad_(), torch.ones([3]).requiresGrad_()];
+    const given = groups === 1 ? params : params.map((param) => ({ params: [param] }));
+    const optimizer = new (optim[name as 'Adam'] as any)(given, lr);
+    const closure = () => {
+      for (const param of params) {
+        param.grad = name === 'SparseAdam' ? torch.ones([3]).toSparse() : torch.full([3], 0.5);
+      }
+      return torch.tensor(1);
+    };
+    const step = () => optimizer.step(closure);
+    step();
+    return { params, optimizer, step };
+  }
+
+  test.each(name === 'LBFGS' ? [1] : [1, 2])('a disposed parameter changes no other, %i groups', (groups) => {
+    const { params, optimizer, step } = stepped(groups);
+    const [p, q] = params as [any, any];
+    const now = p.toArray();
+    const disposed = expect.objectContaining({
+      code: 'ERR_TORCH_DISPOSED',
+      message: expect.stringContaining(`optim.${name}.step`),
+    });
+    const held = Object.values(optimizer.state.get(q) ?? {}).find((value) => value instanceof torch.Tensor) as any;
+    if (held !== undefined) {
+      held.dispose();
+      expect(step).toThrow(disposed);
+      expect(p.toArray()).toEqual(now);
+      optimizer.state.delete(q);
+    }
+    q.dispose();
+    expect(() => optimizer.step(() => torch.tensor(1))).toThrow(disposed);
+    expect(p.toArray()).toEqual(now);
+  });
+
+  test('an option of another kind is refused with the name of the class', () => {
+    const { params, optimizer, step } = stepped(1);
+    const now = params.map((param) => param.toArray());
+    const wrong: [string, unknown][] = [['lr', 'fast']];
+    if ('betas' in optimizer.defaults) wrong.push(['betas', [0.9]]);
+    for (const [option, value] of wrong) {
+      const before = optimizer.paramGroups[0][option];
+      optimizer.paramGroups[0][option] = value;
+      expect(step).toThrow(new RegExp(`^optim\\.${name}\\.step: argument '${option}': expected `));
+      optimizer.paramGroups[0][option] = before;
+    }
+    expect(params.map((param) => param.toArray())).toEqual(now);
+    step();
+  });
 });
 
 test('versions count, so that a graph that needs the old values is refused', () => {

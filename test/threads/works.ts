@@ -6,7 +6,7 @@ import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { LIB, torch } from '../support/torch';
 
-const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
 
 /**
  * By name, an expression that starts the work and gives the promise of its result, which is ones. `count` is the number of
@@ -67,7 +67,7 @@ export interface Files {
 /** A hand-written TorchScript model, so that these tests do not need PyTorch. */
 function slowModel(): Buffer {
   const parts: Uint8Array[] = [];
-  const zip = new ZipWriter((bytes: Uint8Array) => parts.push(Buffer.from(bytes)));
+  const zip = new ZipWriter({ put: (bytes: Uint8Array) => parts.push(Buffer.from(bytes)) });
   const code = [
     'class Slow(Module):',
     '  __parameters__ = []',

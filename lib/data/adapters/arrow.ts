@@ -7,6 +7,7 @@ import { type FilePath, pathOf } from '../../files/paths';
 import { disposeAll } from '../../lifetimes/movable';
 import { peer } from '../../metrics/peer';
 import { isTypedArray } from '../../tensor/nested';
+import { define } from '../arguments';
 import { type Columns, columnOf, fileError, joined, namesOf } from './columns';
 
 const FN = 'utils.data.readArrow';
@@ -79,7 +80,7 @@ export function readArrow(source: FilePath | Uint8Array | ArrowTable, options: R
   try {
     for (const name of columns ?? names) {
       if (!names.includes(name)) throw argumentError(FN, 'options.columns', `names from ${names.join(', ')}`, name);
-      read[name] = columnOfVector(name, table.getChild(name) as Vector);
+      define(read, name, columnOfVector(name, table.getChild(name) as Vector));
     }
     whole = true;
     return read;

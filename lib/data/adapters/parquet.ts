@@ -7,6 +7,7 @@ import { type FilePath, pathOf } from '../../files/paths';
 import { disposeAll } from '../../lifetimes/movable';
 import { importPeer } from '../../metrics/peer';
 import { isTypedArray } from '../../tensor/nested';
+import { define } from '../arguments';
 import { IterableDataset } from '../dataset';
 import { type Columns, columnOf, fileError, joined, namesOf } from './columns';
 import { type Cursor, placeOf } from './cursor';
@@ -169,7 +170,8 @@ export async function readParquet(path: FilePath, options: ReadParquetOptions = 
     try {
       for (const [name, parts] of lists) {
         const numbers = parts.length > 0 && parts.every(isTypedArray);
-        read[name] = numbers ? joined(parts as TypedArray[]) : columnOf(FN, name, flat(parts), dtypes.get(name));
+        const column = numbers ? joined(parts as TypedArray[]) : columnOf(FN, name, flat(parts), dtypes.get(name));
+        define(read, name, column);
       }
       whole = true;
       return read;

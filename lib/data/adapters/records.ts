@@ -1,4 +1,5 @@
 /** Records of streams and of files with a JSON value in each line. */
+import { isUtf8 } from 'node:buffer';
 import { open } from 'node:fs/promises';
 import { argumentError } from '../../errors/errors';
 import { type FilePath, pathOf } from '../../files/paths';
@@ -72,7 +73,7 @@ const MAX_LINE = 1 << 28;
  * The values of files with one JSON value in each line (JSONL, NDJSON); empty lines are left out. Its state is the byte
  * behind the last line, so a loader continues without reading what came before.
  *
- * The iterator throws ERR_TORCH_FILE for a line that is not JSON, with the file and the place.
+ * The iterator throws ERR_TORCH_FILE for a line that is not JSON or not UTF-8, with the file and the place.
  */
 export class JsonLines<T = any> extends IterableDataset<T> {
   static module = __filename;
@@ -88,9 +89,10 @@ export class JsonLines<T = any> extends IterableDataset<T> {
     for (; cursor.file < this.files.length; cursor.file++, cursor.at = 0) {
       const file = this.files[cursor.file]!;
       for await (const { line, end } of linesOf(file, cursor.at)) {
-        const text = line.toString('utf8').trim();
         const at = cursor.at;
         cursor.at = end;
+        if (!isUtf8(line)) throw fileError(FN, `${file}, byte ${at}: expected a line of UTF-8, got other bytes`);
+        const text = line.toString('utf8').trim();
         if (text !== '') yield parsed(text, file, at) as T;
       }
     }

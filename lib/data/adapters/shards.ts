@@ -9,7 +9,7 @@ import * as safetensors from '../../files/safetensors';
 import { disposeAll, keep } from '../../lifetimes/movable';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
-import { countOf, flagOf, indexError } from '../arguments';
+import { countOf, define, flagOf, indexError } from '../arguments';
 import { Dataset } from '../dataset';
 import { Listed } from '../order';
 import { fileError, namesOf } from './columns';
@@ -39,7 +39,7 @@ function load(file: string, columns: readonly string[] | null, mmap: boolean): S
       const tensor = Object.hasOwn(all, name) ? all[name] : undefined;
       if (tensor === undefined) throw fileError(FN, `${file} has no tensor '${name}'`);
       if (tensor.ndim === 0) throw fileError(FN, `${file}: expected rows in '${name}', got a tensor of no dimensions`);
-      read[name] = tensor;
+      define(read, name, tensor);
     }
     const rows = Object.values(read).map((tensor) => tensor.shape[0]);
     if (rows.length === 0 || rows.some((count) => count !== rows[0])) {
@@ -48,7 +48,7 @@ function load(file: string, columns: readonly string[] | null, mmap: boolean): S
     whole = true;
     return read;
   } finally {
-    for (const [name, tensor] of Object.entries(all)) if (!whole || !(name in read)) tensor.dispose();
+    for (const [name, tensor] of Object.entries(all)) if (!whole || !Object.hasOwn(read, name)) tensor.dispose();
   }
 }
 

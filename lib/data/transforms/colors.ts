@@ -1,16 +1,29 @@
 /** Changes of colours, by torchvision's formulas. Callers release what they make. */
 import { ops } from '../../autograd/tuples';
+import { argumentError } from '../../errors/errors';
 import type { Tensor } from '../../tensor/tensor';
 import { isFloat } from './image';
+
+const FN = 'utils.data.transforms.ColorJitter';
 
 const channelsOf = (image: Tensor): number => image.shape.at(-3)!;
 const planes = (image: Tensor): [Tensor, Tensor, Tensor] =>
   [0, 1, 2].map((i) => image.select(-3, i) as Tensor) as never;
 
+/** The largest value of a picture's dtype, torchvision's _max_value. */
+const MOST: Readonly<Record<string, number>> = {
+  uint8: 255,
+  int8: 127,
+  int16: 32_767,
+  int32: 2_147_483_647,
+  int64: 2 ** 63 - 1,
+};
+const mostOf = (image: Tensor): number => MOST[image.dtype] ?? 1;
+
 /** factor · a + (1 - factor) · b, within the bounds of the dtype. */
 function blended(a: Tensor, b: Tensor, factor: number): Tensor {
   const mixed = a.mul(factor).add(b.mul(1 - factor)) as Tensor;
-  return mixed.clamp(0, isFloat(a) ? 1 : 255).to(a.dtype) as Tensor;
+  return mixed.clamp(0, mostOf(a)).to(a.dtype) as Tensor;
 }
 
 function grey(image: Tensor): Tensor {
@@ -33,11 +46,16 @@ export const saturation = (image: Tensor, factor: number): Tensor =>
 /** Turns the circle of colours by a part of it. */
 export function hue(image: Tensor, turn: number): Tensor {
   if (channelsOf(image) === 1) return image;
-  const floats = (isFloat(image) ? image : image.to('float32').div(255)) as Tensor;
+  if (/^int(32|64)$/.test(image.dtype)) {
+    // As torchvision: float32 does not hold their values.
+    throw argumentError(FN, 'image', 'a Tensor of floats or of integers of at most 16 bits, to change the hue', image);
+  }
+  const most = mostOf(image);
+  const floats = (isFloat(image) ? image : image.to('float32').div(most)) as Tensor;
   const [h, s, v] = hsvOf(floats);
   const turned = rgbOf(h.add(turn).remainder(1) as Tensor, s, v);
   // torchvision's conversion, which rounds down.
-  return (isFloat(image) ? turned : turned.mul(256 - 1e-3).to(image.dtype)) as Tensor;
+  return (isFloat(image) ? turned : turned.mul(most + 1 - 1e-3).to(image.dtype)) as Tensor;
 }
 
 function hsvOf(image: Tensor): [h: Tensor, s: Tensor, v: Tensor] {

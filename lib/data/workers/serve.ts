@@ -1,6 +1,7 @@
 /** What a worker does: it makes the dataset, and answers each request for a batch. */
 import { types } from 'node:util';
 import { parentPort } from 'node:worker_threads';
+import { native } from '../../addon/native';
 import { disposeAll } from '../../lifetimes/movable';
 import { scope } from '../../lifetimes/scope';
 import { Fetcher, isPromise } from '../fetch';
@@ -13,6 +14,9 @@ import { datasetOf, disposeOwned, type Recipe } from './recipe';
 
 type Open = Extract<ToWorker, { type: 'open' }>;
 type Fetch = Extract<ToWorker, { type: 'fetch' }>;
+
+/** After this time without a request a worker is idle: longer than the pauses between requests in a pass that goes on. */
+const IDLE_MS = 100;
 
 const port = parentPort!;
 const post = (message: FromWorker): void => port.postMessage(message);
@@ -161,8 +165,18 @@ export function serve({ cells: shared }: WorkerData): void {
     }
   }
 
+  // A worker that waits has read as far ahead as it may: its freed samples must not count beside the batches.
+  let idle: NodeJS.Timeout | null = null;
+  const trimWhenIdle = () => {
+    idle ??= setTimeout(() => {
+      idle = null;
+      native.trimMemory();
+    }, IDLE_MS).unref();
+    idle.refresh();
+  };
+
   port.on('message', (message: ToWorker) => {
     if (message.type === 'end') ending.add(message.pass);
-    work = work.then(() => handle(message));
+    work = work.then(() => handle(message)).then(trimWhenIdle);
   });
 }

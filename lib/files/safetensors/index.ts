@@ -10,7 +10,7 @@ import { argumentError, codedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { bare } from '../../tensor/second-name';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { bytesOfTensor, chunksOfTensor } from '../bytes';
+import { bytesOfTensor, chunksOfTensor, flat } from '../bytes';
 import { RegularFile } from '../file';
 import { demandBeginning, demandFormat } from '../formats';
 import { type FilePath, pathOf, valueAndPath } from '../paths';
@@ -264,9 +264,9 @@ export function save(first: unknown, second: unknown, options: SaveOptions = {})
   const { value, path } = valueAndPath('safetensors.save', first, second);
   const parts = partsOf('safetensors.save', value as Record<string, Tensor>);
   const header = headerOf(parts, metadata);
-  writeWhole(path, (put) => {
-    put(header);
-    for (const { tensor } of parts) put(bytesOfTensor(tensor));
+  writeWhole(path, (file) => {
+    file.put(header);
+    for (const { tensor } of parts) ownScope(() => file.putTensor(flat(tensor)));
   });
 }
 

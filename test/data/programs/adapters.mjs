@@ -138,16 +138,18 @@ const tests = {
     );
     const others = new Table({ pairs, yes: vectorFromArray([true, false]) });
     const listed = data.readArrow(others);
+    const named = data.readArrow(new Table({ ['__proto__']: vectorFromArray(Int32Array.of(7)) }));
     const shared = data.readArrow(table, { columns: ['x'] });
     shared.x.mul_(2);
     const answer = {
       ...(await uses(new data.TableDataset(columns))),
       listed: plain(listed),
+      proto: [Object.keys(named), Object.getPrototypeOf(named) === Object.prototype],
       shares: table.getChild('x').get(4),
       nulls: await codeOf(() => data.readArrow(new Table({ x: vectorFromArray([1, null]) }))),
       unknown: await codeOf(() => data.readArrow(table, { columns: ['z'] })),
     };
-    torch.disposeAll([columns, listed, shared]);
+    torch.disposeAll([columns, listed, shared, Object.values(named)]);
     return answer;
   },
   async parquet() {
@@ -188,6 +190,7 @@ const tests = {
     writeFileSync(at('a.jsonl'), '{"x": 1, "t": "é"}\n\n{"x": 2, "t": "b"}\r\n{"x": 3, "t": "c"}');
     writeFileSync(at('b.jsonl'), `${'{"x": 4, "t": "d"}\n'.repeat(3)}`);
     writeFileSync(at('wrong.jsonl'), '{"x": 1}\n{"x": \n');
+    writeFileSync(at('latin1.jsonl'), Buffer.from('{"x": 1}\n{"x": "\xe9"}\n', 'latin1'));
     const lines = new data.JsonLines([at('a.jsonl'), at('b.jsonl')]);
     let [opened, ended] = [0, 0];
     const stream = new data.StreamDataset(() => {
@@ -209,6 +212,7 @@ const tests = {
       opened,
       ended,
       wrong: await codeOf(() => read(new data.DataLoader(new data.JsonLines(at('wrong.jsonl'))))),
+      latin1: await codeOf(() => read(new data.DataLoader(new data.JsonLines(at('latin1.jsonl'))))),
       cursor: lines.stateDict(),
     };
   },

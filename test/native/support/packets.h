@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "native/audit/capture_file.h"
-#include "native/audit/crc32.h"
+#include "native/checksum/crc32.h"
 
 namespace ltn::audit {
 
@@ -48,10 +48,11 @@ inline std::vector<Packet> parse(const std::string& bytes, bool* torn) {
   *torn = false;
   while (at < bytes.size()) {
     const bool header = bytes.size() - at >= kPacketHeaderBytes && u32(bytes, at) == kSync &&
-                        crc32(bytes.data() + at, 12) == u32(bytes, at + 12);
+                        checksum::crc32(bytes.data() + at, 12) == u32(bytes, at + 12);
     const size_t length = header ? u32(bytes, at + 4) : 0;
     const size_t begin = at + kPacketHeaderBytes;
-    if (!header || bytes.size() - begin < length || crc32(bytes.data() + begin, length) != u32(bytes, at + 16)) {
+    if (!header || bytes.size() - begin < length ||
+        checksum::crc32(bytes.data() + begin, length) != u32(bytes, at + 16)) {
       *torn = true;
       break;
     }

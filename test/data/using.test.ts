@@ -1,0 +1,89 @@
+/** `using` and `await using` of loaders, their passes, and progress. */
+import { readdirSync } from 'node:fs';
+import { balancedAsync, counts, torch } from '../support/torch';
+
+const { DataLoader, TensorDataset } = torch.utils.data;
+
+const threads = () => readdirSync('/proc/self/task').length;
+
+test('await using of a loader ends its workers, also after an error', async () => {
+  const rows = new TensorDataset(torch.arange(8));
+  const broken = new Error('from the program');
+  let most = 0;
+  const block = async (fails: boolean) => {
+    await using loader = new DataLoader(rows, { batchSize: 2, numWorkers: 2 });
+    for await (const batch of loader) {
+      most = Math.max(most, threads());
+      torch.disposeAll(batch);
+      if (fails) throw broken;
+    }
+  };
+  await block(false); // Node's own threads start with the first worker
+  const before = threads();
+  expect(most).toBeGreaterThanOrEqual(before + 2);
+  await block(false);
+  expect(threads()).toBe(before);
+  await expect(block(true)).rejects.toBe(broken);
+  expect(threads()).toBe(before);
+  torch.disposeAll(rows);
+});
+
+test('await using of a pass ends it: its generator is closed, and the next pass begins', async () => {
+  await balancedAsync(async () => {
+    let closed = 0;
+    const stream = {
+      async *[Symbol.asyncIterator]() {
+        try {
+          for (let i = 0; ; i++) yield i;
+        } finally {
+          closed++;
+        }
+      },
+    };
+    const loader = new DataLoader(stream as any, { batchSize: 2 });
+    {
+      await using pass = loader[Symbol.asyncIterator]();
+      const { value } = await pass.next();
+      expect(value.toArray()).toEqual([0, 1]);
+      value.dispose();
+      expect(closed).toBe(0);
+    }
+    expect(closed).toBe(1);
+    const next = loader[Symbol.asyncIterator]();
+    const { value } = await next.next();
+    expect(value.toArray()).toEqual([0, 1]);
+    value.dispose();
+    await next.return!();
+    expect(closed).toBe(2);
+  });
+});
+
+test('using of a synchronous pass releases what it holds', () => {
+  const x = torch.arange(6);
+  const loader = new DataLoader(new TensorDataset(x), { batchSize: 2, shuffle: true });
+  const before = counts().tensors;
+  {
+    using pass = loader[Symbol.iterator]();
+    torch.disposeAll(pass.next().value);
+    expect(counts().tensors).toBeGreaterThan(before); // the order
+  }
+  expect(counts().tensors).toBe(before);
+  x.dispose();
+});
+
+test('using of progress writes the last line, once', () => {
+  let text = '';
+  const output = {
+    write(part: string) {
+      text += part;
+      return true;
+    },
+  };
+  {
+    using progress = new torch.utils.Progress({ total: 3, every: 2, output });
+    for (let step = 0; step < 3; step++) progress.step({ loss: step });
+    expect(text.match(/step \d/g)).toEqual(['step 2']);
+    progress.end();
+  }
+  expect(text.match(/step \d/g)).toEqual(['step 2', 'step 3']);
+});

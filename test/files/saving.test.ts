@@ -1,0 +1,127 @@
+/** torch.save writes storages from their own memory: the bytes of the file, its checksums, and writes that fail. */
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { balanced, LIB, torch, untyped } from '../support/torch';
+
+let folder: string;
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-saving-'));
+});
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+const at = (name: string) => path.join(folder, name);
+
+/** More than one part of native code's, and not a whole number of them. */
+const LARGE = 300_001;
+
+/** What Python's zip module and PyTorch say of a file. */
+async function python(file: string): Promise<{ bad: string | null; offsets: number[]; sums: number[] }> {
+  const program = `
+import json, struct, sys, zipfile, torch
+file = zipfile.ZipFile(sys.argv[1])
+def start(entry):
+    with open(sys.argv[1], 'rb') as raw:
+        raw.seek(entry.header_offset + 26)
+        return entry.header_offset + 30 + sum(struct.unpack('<HH', raw.read(4)))
+state = torch.load(sys.argv[1], weights_only=True)
+print(json.dumps({
+    'bad': file.testzip(),
+    'offsets': [start(entry) % 64 for entry in file.infolist()],
+    'sums': [value.double().sum().item() for value in state.values()],
+}))`;
+  const { code, stdout, stderr } = await run('/usr/bin/python3', ['-W', 'ignore', '-c', program, file], {
+    env: ordinaryEnv(),
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+test('nothing is copied to JavaScript; Python finds every checksum right and each record aligned', async () => {
+  const { native } = require(path.join(LIB, 'addon/native.js'));
+  const copy = native.copyInto;
+  balanced(() =>
+    torch.scope(() => {
+      const state = {
+        large: torch.arange(LARGE, { dtype: 'float64' }),
+        turned: torch.arange(6).view([2, 3]).t(),
+        empty: torch.empty([0]),
+        small: torch.tensor([1.5]),
+      };
+      native.copyInto = () => {
+        throw new Error('copied');
+      };
+      try {
+        torch.save(state, at('state.pt'));
+      } finally {
+        native.copyInto = copy;
+      }
+      expect(fs.readFileSync(at('state.pt')).equals(torch.saveToBuffer(state))).toBe(true);
+      torch.npz.save({ large: state.large, turned: state.turned }, at('arrays.npz'));
+      const back = torch.npz.load(at('arrays.npz'));
+      expect(back.large!.equal(state.large)).toBe(true);
+      expect(back.turned!.toArray()).toEqual(state.turned.toArray());
+    }),
+  );
+  const { bad, offsets, sums } = await python(at('state.pt'));
+  expect({ bad, sums }).toEqual({ bad: null, sums: [(LARGE * (LARGE - 1)) / 2, 15, 0, 1.5] });
+  expect(new Set(offsets)).toEqual(new Set([0]));
+});
+
+test('a conjugate, zeros of autograd and a part of a storage', () => {
+  torch.scope(() => {
+    const z = torch.complex(torch.ones([3]), torch.full([3], 2));
+    const part = torch.arange(10).narrow(0, 2, 3);
+    torch.safetensors.save({ part, zeros: untyped._efficientzerotensor([4]) }, at('x.safetensors'));
+    const read = torch.safetensors.load(at('x.safetensors'));
+    expect([read.part!.toArray(), read.zeros!.toArray()]).toEqual([
+      [2, 3, 4],
+      [0, 0, 0, 0],
+    ]);
+    torch.npy.save(z.conj(), at('z.npy'));
+    expect(torch.npy.load(at('z.npy')).imag().toArray()).toEqual([-2, -2, -2]);
+  });
+});
+
+test('a write that fails is an error of Node; the old file stays, and no other', async () => {
+  const program = `
+    const torch = require(${JSON.stringify(LIB)});
+    try {
+      torch.save({ x: torch.ones([1 << 20]) }, ${JSON.stringify(at('kept.pt'))});
+    } catch ({ code, syscall }) {
+      console.log(code, syscall);
+    }`;
+  torch.scope(() => torch.save(torch.tensor(7), at('kept.pt')));
+  const before = fs.readdirSync(folder).sort();
+  // At most 1 MiB per file, and no signal for a larger one.
+  const limited = `trap '' XFSZ; ulimit -f 1024; exec "$0" -e "$1"`;
+  const { stdout } = await run('/bin/bash', ['-c', limited, process.execPath, program]);
+  expect(stdout.trim()).toBe('EFBIG write');
+  expect(fs.readdirSync(folder).sort()).toEqual(before);
+  torch.scope(() => expect((torch.load(at('kept.pt')) as any).item()).toBe(7));
+});
+
+test('a tensor that another thread changes meanwhile is saved with a checksum that fits', async () => {
+  const program = `
+    const { Worker, isMainThread, workerData } = require('node:worker_threads');
+    const torch = require(${JSON.stringify(LIB)});
+    if (isMainThread) {
+      const x = torch.zeros([4 << 20]);
+      const worker = new Worker(__filename, { workerData: x.share() });
+      worker.once('message', () => {
+        for (let i = 0; i < 10; i++) torch.save({ x }, ${JSON.stringify(at('racing.pt'))} + i);
+        worker.terminate();
+      });
+    } else {
+      const x = torch.fromShared(workerData);
+      require('node:worker_threads').parentPort.postMessage('started');
+      for (;;) x.add_(1);
+    }`;
+  fs.writeFileSync(at('racing.cjs'), program);
+  const { code, stderr } = await run(process.execPath, [at('racing.cjs')]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  for (let i = 0; i < 10; i++) {
+    torch.scope(() => expect((torch.load(at(`racing.pt${i}`)) as any).x.shape).toEqual([4 << 20]));
+  }
+});
