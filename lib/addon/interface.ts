@@ -272,6 +272,9 @@ export interface Native extends AuditNative {
   /** The result in the form of lib/jit/values.ts, or the method's error. */
   modelCall(model: number, method: string, values: readonly unknown[]): unknown;
   modelTo(model: number, device: string): void;
+  /** The token of a new model. */
+  modelFreeze(model: number, preservedAttrs: readonly string[], optimizeNumerics: boolean): unknown;
+  modelOptimize(model: number, otherMethods: readonly string[]): unknown;
 
   /** Whether this libtorch can load AOTInductor packages. */
   hasPackages(): boolean;

@@ -220,6 +220,11 @@ const functions = {
   slice: nothing(numbers),
   'inductor.aotiLoadPackage': nothing(path_),
   'jit.load': [(fire) => torch.jit.load(bytes, options(fire, 'device', 'cpu'))],
+  'jit.freeze': [
+    (fire, t) => torch.jit.freeze(t, options(fire, 'optimizeNumerics', true)),
+    (fire, t) => torch.jit.freeze(t, list(fire, ['training'])),
+  ],
+  'jit.optimizeForInference': [(fire, t) => torch.jit.optimizeForInference(t, list(fire, ['forward']))],
   'TensorLogger.start': [(fire) => torch.TensorLogger.start(options(fire, 'detailNum', 1)).cancel()],
   setPrintOptions: [(fire) => torch.setPrintOptions(options(fire, 'precision', 4))],
   disposeAll: [(fire, t) => torch.disposeAll(options(fire, 'a', t.clone()))],
