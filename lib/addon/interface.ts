@@ -339,6 +339,8 @@ export interface MemoryTotals {
 export interface MemoryReport extends MemoryTotals {
   /** Tokens of `t.share()` that may still be taken. A tensor held only by a token counts only in `allocatedBytes`. */
   tokens: number;
+  /** Freed memory that threads keep for their next tensors on the CPU: at most 25 MiB each. */
+  cachedBytes: number;
   /** The same for the CPU, and for each device that holds or held memory. */
   devices: Record<string, MemoryTotals>;
 }
