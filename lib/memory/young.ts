@@ -27,7 +27,7 @@ export interface Scavenged {
 }
 
 export class YoungBytes {
-  #bytes = 8 * MIB;
+  #bytes = MIN_YOUNG_BYTES;
   #count = 0;
   #elapsed = 0;
   #cost = 0;

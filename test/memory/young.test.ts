@@ -7,7 +7,12 @@ const { YoungBytes, MIN_YOUNG_BYTES, MAX_YOUNG_BYTES } = require(path.join(LIB, 
 const MIB = 2 ** 20;
 
 /** The bytes after `times` scavenges, each after `young.bytes` of garbage of which `freed` is freed. */
-function after(young: any, times: number, costOf: (bytes: number) => { elapsed: number; cost: number }, freed = 1): number {
+function after(
+  young: any,
+  times: number,
+  costOf: (bytes: number) => { elapsed: number; cost: number },
+  freed = 1,
+): number {
   for (let i = 0; i < times; i++) {
     young.add({ ...costOf(young.bytes), grown: young.bytes, freed: freed * young.bytes });
   }
