@@ -276,6 +276,9 @@ export interface Native extends AuditNative {
   /** The result in the form of lib/jit/values.ts, or the method's error. */
   modelCall(model: number, method: string, values: readonly unknown[]): unknown;
   modelTo(model: number, device: string): void;
+  /** The token of a new model. */
+  modelFreeze(model: number, preservedAttrs: readonly string[], optimizeNumerics: boolean): unknown;
+  modelOptimize(model: number, otherMethods: readonly string[]): unknown;
 
   /** Whether this libtorch can load AOTInductor packages. */
   hasPackages(): boolean;
@@ -340,6 +343,8 @@ export interface MemoryTotals {
 export interface MemoryReport extends MemoryTotals {
   /** Tokens of `t.share()` that may still be taken. A tensor held only by a token counts only in `allocatedBytes`. */
   tokens: number;
+  /** Freed memory that threads keep for their next tensors on the CPU: at most 25 MiB each. */
+  cachedBytes: number;
   /** The same for the CPU, and for each device that holds or held memory. */
   devices: Record<string, MemoryTotals>;
 }

@@ -140,6 +140,8 @@ const most: Readonly<Record<string, number>> = {
   slice: 3,
   'inductor.aotiLoadPackage': 2,
   'jit.load': 2,
+  'jit.freeze': 3,
+  'jit.optimizeForInference': 2,
   'TensorLogger.start': 1,
   setPrintOptions: 1,
   disposeAll: 1,

@@ -17,6 +17,7 @@ import { HeldBytes } from './held';
 import { moduleOf } from './module';
 
 export type { AsyncScriptModule } from './module';
+export { type FreezeOptions, freeze, type OptimizeForInferenceOptions, optimizeForInference } from './optimize';
 export type { ModelInput } from './values';
 
 export interface LoadModelOptions<V extends string = Device> extends LoadLimits, MapOptions {

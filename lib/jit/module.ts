@@ -40,8 +40,11 @@ declare module '../../types/generated/classes' {
 /** An instance of the class, from this copy of the library or another one. */
 type Model = ScriptModule & { _live(): number };
 
+export const isModel = (value: unknown): value is Model =>
+  value instanceof NativeObject && value._class === 'ScriptModule';
+
 function modelOf(self: unknown, member: string): Model {
-  if (self instanceof NativeObject && self._class === 'ScriptModule') return self as unknown as Model;
+  if (isModel(self)) return self;
   throw argumentError(`ScriptModule.${member}`, 'this', 'a ScriptModule', self);
 }
 

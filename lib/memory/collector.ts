@@ -7,6 +7,7 @@ import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 import { native } from '../addon/native';
 import { Collect, Flag } from '../generated/codes';
+import { MIN_YOUNG_BYTES, YoungBytes } from './young';
 
 const { flags } = native;
 
@@ -49,11 +50,43 @@ export const scavenge = (): void => gc({ type: 'minor' });
 
 native.setCollector(collectAll);
 
+/** New bytes at which native code sets the flag (native/env/env_state.cpp). */
+const REQUEST_BYTES = MIN_YOUNG_BYTES;
 /** New tensors between two scavenges: about 1.5 MB of C++ objects, which mostly fit in a core's cache. */
 const YOUNG = 2_048;
 /** Guarded tensors, and bytes of libtorch, from which a full collection runs for the old objects. */
 const MIN_OLD = 131_072;
 const MIN_OLD_BYTES = 256 * 1024 * 1024;
+
+/** Bound here, because tests of programs replace clocks. */
+const now = performance.now.bind(performance);
+const young = new YoungBytes();
+let endedAt = now();
+let requests = 0;
+let bytesThen = 0;
+let reportedThen = 0;
+
+/** Whether the requests of native code are enough. Growth is counted too: one tensor may be larger than all of it. */
+function isDue(): boolean {
+  if (++requests * REQUEST_BYTES >= young.bytes) return true;
+  const grown = Math.max(native.allocatedBytes() - bytesThen, native.reportedBytes() - reportedThen);
+  return grown >= young.bytes;
+}
+
+/** A scavenge of the young objects, and what it says about the next one. */
+function scavengeMeasured(): void {
+  const from = now();
+  const before = native.allocatedBytes();
+  scavenge();
+  native.sweepShared();
+  const after = native.allocatedBytes();
+  const elapsed = from - endedAt;
+  endedAt = now();
+  young.add({ elapsed, cost: endedAt - from, grown: before - bytesThen, freed: before - after });
+  requests = 0;
+  bytesThen = after;
+  reportedThen = native.reportedBytes();
+}
 
 let untilScavenge = YOUNG;
 let untilFull = MIN_OLD;
@@ -63,11 +96,14 @@ let untilFullBytes = MIN_OLD_BYTES;
 export function countGuarded(): void {
   if (--untilScavenge > 0 && flags[Flag.Collect] === Collect.None) return;
   const full = flags[Flag.Collect] === Collect.All;
+  if (untilScavenge > 0 && !full && !isDue()) {
+    flags[Flag.Collect] = Collect.None;
+    return;
+  }
   untilScavenge = YOUNG;
   flags[Flag.Collect] = Collect.None;
   if (!full) {
-    scavenge();
-    native.sweepShared();
+    scavengeMeasured();
     if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
   }
   collectAll();

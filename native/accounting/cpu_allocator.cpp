@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "native/accounting/block_cache.h"
+#include "native/accounting/thread_blocks.h"
 #include "native/compat.h"
 
 namespace ltn::accounting {
@@ -26,51 +26,7 @@ std::atomic<FreeMemory> process_free_memory{nullptr};
 c10::Allocator* process_wrapped = nullptr;
 std::once_flag process_once;
 
-// A block starts with its size, so that the bytes refunded are exactly the bytes charged. 64 bytes preserve the
-// alignment that libtorch's kernels rely on (gAlignment).
-struct alignas(kBlockUnit) Header {
-  uint64_t bytes;
-};
-static_assert(sizeof(Header) == kBlockUnit);
-
-size_t units_of(uint64_t bytes) noexcept { return (bytes + sizeof(Header) + kBlockUnit - 1) / kBlockUnit; }
-
 void free_block(void* block) { process_wrapped->raw_deallocate(block); }
-
-#ifndef LTN_NO_BLOCK_CACHE
-// A plain pointer: reading it needs no initialization check. Null before the first use on a thread, and after its end,
-// when static destructors may still free tensors.
-thread_local BlockCache* thread_blocks = nullptr;
-thread_local bool thread_ended = false;
-
-BlockCache* set_up_blocks() {
-  struct Owner {
-    BlockCache blocks{&free_block};
-    ~Owner() {
-      thread_blocks = nullptr;
-      thread_ended = true;
-    }
-  };
-  if (thread_ended) return nullptr;
-  thread_local Owner owner;
-  thread_blocks = &owner.blocks;
-  return thread_blocks;
-}
-
-void* cached_block(size_t units) noexcept {
-  return units <= BlockCache::kMaxUnits && thread_blocks != nullptr ? thread_blocks->take(units) : nullptr;
-}
-
-bool cache_block(void* block, size_t units) noexcept {
-  if (units > BlockCache::kMaxUnits) return false;
-  BlockCache* blocks = thread_blocks;
-  if (blocks == nullptr) blocks = set_up_blocks();
-  return blocks != nullptr && blocks->keep(block, units);
-}
-#else
-void* cached_block(size_t) noexcept { return nullptr; }
-bool cache_block(void*, size_t) noexcept { return false; }
-#endif
 
 bool fits(uint64_t now) noexcept { return now <= process_limit.load(std::memory_order_relaxed); }
 
@@ -170,11 +126,12 @@ class Block {
 };
 
 void* new_block(size_t bytes) {
-  const size_t all = units_of(bytes) * kBlockUnit;
+  const size_t all = block_bytes(bytes);
   try {
     return process_wrapped->raw_allocate(all);
   } catch (const c10::Error&) {
     call_free_memory(bytes);  // there may be memory after a collection
+    release_blocks();
   }
   try {
     return process_wrapped->raw_allocate(all);
@@ -191,7 +148,7 @@ void free_counted(void* data) {
   auto* header = reinterpret_cast<Header*>(static_cast<char*>(data) - sizeof(Header));
   const uint64_t bytes = header->bytes;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  if (!cache_block(header, units_of(bytes))) free_block(header);
+  keep_block(header, bytes, &free_block);
 }
 
 // Lifetime: static, never destroyed while libtorch may still free through it. Thread: any, like libtorch's own.
@@ -200,7 +157,7 @@ class CountingCpuAllocator final : public compat::Allocator<CountingCpuAllocator
   c10::DataPtr take(size_t bytes) const {
     if (bytes == 0) return {nullptr, nullptr, &free_counted, c10::Device(c10::DeviceType::CPU)};
     if (bytes > std::numeric_limits<int64_t>::max() - 2 * sizeof(Header)) fail_exhausted(bytes, "the size overflows");
-    Block block(cached_block(units_of(bytes)));
+    Block block(take_block(bytes));
     // More than the physical memory is allocated before it is charged: the totals are shared by all threads.
     if (bytes > physical_bytes() && fits(bytes)) block.set(new_block(bytes));
     Charge charge(bytes);
@@ -231,6 +188,8 @@ AllocatorTotals cpu_allocator_totals() noexcept {
 }
 
 uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::memory_order_relaxed); }
+
+uint64_t cpu_kept_bytes() noexcept { return kept_bytes(); }
 
 uint64_t cpu_allocations() noexcept { return process_allocations.load(std::memory_order_relaxed); }
 

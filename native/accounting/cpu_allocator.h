@@ -34,6 +34,8 @@ void install_counting_cpu_allocator();
 // Process-wide totals of the counting allocator. Any thread.
 AllocatorTotals cpu_allocator_totals() noexcept;
 uint64_t cpu_allocated_bytes() noexcept;
+// Bytes of freed blocks that threads keep for their next tensors.
+uint64_t cpu_kept_bytes() noexcept;
 // Number of blocks allocated since the allocator was installed.
 uint64_t cpu_allocations() noexcept;
 

@@ -85,6 +85,7 @@ napi_value memory(Call& call) {
   }
   set_number(result, "allocatedBytes", allocated);
   set_number(result, "peakAllocatedBytes", peak);
+  set_number(result, "cachedBytes", accounting::cpu_kept_bytes());
   result.Set("devices", devices);
   return result;
 }

@@ -62,6 +62,29 @@ napi_value to(Call& call) {
   return nullptr;
 }
 
+// The strings of an array that lib/jit has checked.
+std::vector<std::string> read_names(Call& call, size_t index) {
+  const napi_value list = call.arguments[index];
+  std::vector<std::string> names(list_length(call, list, index, "an array of strings"));
+  for (uint32_t i = 0; i < names.size(); ++i) names[i] = read_string(call, list_element(call, list, i), index);
+  return names;
+}
+
+// modelFreeze(model, preservedAttrs, optimizeNumerics)
+napi_value freeze(Call& call) {
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  const auto preserved = read_names(call, 1);
+  const bool optimize_numerics = read_bool(call, call.arguments[2], 2);
+  return write_result(call, models::make_token(model->freeze(preserved, optimize_numerics)));
+}
+
+// modelOptimize(model, otherMethods)
+napi_value optimize(Call& call) {
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  const auto other_methods = read_names(call, 1);
+  return write_result(call, models::make_token(model->optimize_for_inference(other_methods)));
+}
+
 bool has_packages() { return models::Package::is_supported(); }
 
 // packageLoad(folder, library, weights, device, keepFolder, runners, bytes, forms): `bytes` is the unpacked size.
@@ -111,6 +134,13 @@ const Export kExports[] = {
                "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]")),
            "ScriptModule.call"),
     titled(exported_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"), "ScriptModule.to"),
+    titled(exported_body<&freeze, 3>(
+               "modelFreeze",
+               "modelFreeze(ScriptModule model, str[] preservedAttrs, bool optimizeNumerics) -> ScriptModule"),
+           "jit.freeze"),
+    titled(exported_body<&optimize, 2>("modelOptimize",
+                                       "modelOptimize(ScriptModule model, str[] otherMethods) -> ScriptModule"),
+           "jit.optimizeForInference"),
     exported("hasPackages", "hasPackages() -> bool", &has_packages),
     titled(exported_body<&load_package, 8>("packageLoad",
                                            "packageLoad(str folder, str library, str weights, str device, bool "

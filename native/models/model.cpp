@@ -11,6 +11,7 @@
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/models/archive_buffer.h"
+#include "native/models/reachable.h"
 #include "native/models/script_error.h"
 
 namespace ltn::models {
@@ -49,42 +50,15 @@ std::string schema_text(const std::string& name, const c10::FunctionSchema& sche
   return name + "(" + text + ") -> " + (result.empty() ? "None" : result);
 }
 
-// Calls visit(tensor) for every reachable tensor, once per path to it.
-template <class Visit>
-void for_each_tensor(const c10::IValue& root, Visit&& visit) {
-  std::vector<c10::IValue> pending = {root};
-  std::unordered_set<const void*> seen;
-  while (!pending.empty()) {
-    const c10::IValue value = std::move(pending.back());
-    pending.pop_back();
-    if (value.isTensor()) {
-      if (value.toTensor().defined()) visit(value.toTensor());
-      continue;
-    }
-    const bool is_container = value.isList() || value.isTuple() || value.isGenericDict() || value.isObject();
-    if (!is_container || !seen.insert(value.internalToPointer()).second) continue;
-    if (value.isList()) {
-      for (const c10::IValue& element : value.toListRef()) pending.push_back(element);
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) pending.push_back(element);
-    } else if (value.isObject()) {
-      for (const c10::IValue& slot : value.toObjectRef().slots()) pending.push_back(slot);
-    } else {
-      for (const auto& entry : value.toGenericDict()) {
-        pending.push_back(entry.key());
-        pending.push_back(entry.value());
-      }
-    }
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Model> Model::load(ArchiveBuffer& archive, c10::optional<c10::Device> device) {
-  return std::shared_ptr<Model>(new Model(read_module(archive, device)));
+  torch::jit::Module module = read_module(archive, device);
+  Code code = Code::of_loaded(module);
+  return std::shared_ptr<Model>(new Model(std::move(module), std::move(code)));
 }
 
-Model::Model(torch::jit::Module module) : module_(std::move(module)) {
+Model::Model(torch::jit::Module module, Code code) : module_(std::move(module)), code_(std::move(code)) {
   const std::string type = class_name(module_);
   for (const torch::jit::Method& found : module_.get_methods()) {
     auto method = std::make_unique<Method>();
@@ -186,11 +160,13 @@ bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_read,
   const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   std::unordered_set<const c10::StorageImpl*> seen;
-  for_each_tensor(module_._ivalue(), [&](const at::Tensor& tensor) {
+  const auto visit = [&](const at::Tensor& tensor) {
     if (!may_read(tensor)) *all = false;
     if (!*all || !tensor.unsafeGetTensorImpl()->has_storage()) return;
     if (seen.insert(tensor.storage().unsafeGetStorageImpl()).second) storages->push_back(tensor.storage());
-  });
+  };
+  for_each_tensor(module_._ivalue(), visit);
+  for (const at::Tensor& constant : code_.constants()) visit(constant);
   return *all;
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "native/models/code.h"
 #include "native/models/writes.h"
 #include "native/schema/op_table.h"
 
@@ -49,6 +50,11 @@ class Model {
  public:
   // Loads an archive that lib/jit has checked. Throws CodedError (ERR_TORCH_MODEL) if libtorch cannot load it.
   static std::shared_ptr<Model> load(ArchiveBuffer& archive, c10::optional<c10::Device> device);
+  // As torch.jit.freeze: a new model whose code holds the parameters as constants, which share this model's memory.
+  // Throws BadArgument in training mode and for names that it does not have, CodedError if libtorch cannot freeze it.
+  std::shared_ptr<Model> freeze(const std::vector<std::string>& preserved, bool optimize_numerics) const;
+  // As torch.jit.optimize_for_inference, but this model stays as it is, also if it is frozen or in training mode.
+  std::shared_ptr<Model> optimize_for_inference(const std::vector<std::string>& other_methods) const;
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
@@ -75,10 +81,11 @@ class Model {
                     bool* all) const;
 
  private:
-  explicit Model(torch::jit::Module module);
+  Model(torch::jit::Module module, Code code);
   void update_training();
 
   torch::jit::Module module_;
+  Code code_;
   std::vector<std::unique_ptr<Method>> methods_;
   std::atomic<bool> training_{false};  // any part of it
   mutable std::shared_mutex mutex_;    // shared: reads the model's state; alone: changes it

@@ -49,9 +49,10 @@ std::string script_message(const std::exception& error) {
   const auto* of_c10 = dynamic_cast<const c10::Error*>(&error);
   const std::string text = of_c10 != nullptr ? of_c10->what_without_backtrace() : error.what();
   // The interpreter reports the place first and then the message, the compiler the reverse.
-  const bool is_traceback = text.find("Traceback of TorchScript") != std::string::npos;
-  const size_t here = is_traceback ? text.rfind(kHere) : std::string::npos;
-  std::string message = here == std::string::npos ? "" : one_line(after_source(text.substr(here)));
+  const size_t traceback = text.find("Traceback of TorchScript");
+  size_t source = traceback == std::string::npos ? traceback : text.rfind(kHere);
+  if (source == std::string::npos) source = traceback;  // ops that a pass has inserted have no source
+  std::string message = source == std::string::npos ? "" : one_line(after_source(text.substr(source)));
   if (message.empty()) message = one_line(text);
   const std::string runtime_error = "RuntimeError: ";
   if (message.rfind(runtime_error, 0) == 0) message.erase(0, runtime_error.size());

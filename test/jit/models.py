@@ -224,6 +224,35 @@ class State(nn.Module):
         return torch.ones(n)
 
 
+class Service(nn.Module):
+    """Has what freezing treats differently: batch norm, dropout, a second method, attributes that are read and written."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3), nn.ReLU())
+        self.drop = nn.Dropout(0.5)
+        self.out = nn.Linear(4 * 4 * 4, 5)
+        self.register_buffer("seen", torch.zeros(1))
+        self.register_buffer("unused", torch.zeros(1000))
+        self.classes = ["a", "b", "c", "d", "e"]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.drop(self.features(x).flatten(1)))
+
+    @torch.jit.export
+    def scores(self, x: Tensor) -> Tensor:
+        return self.features(x).flatten(1).matmul(self.out.weight.t()).softmax(1)
+
+    @torch.jit.export
+    def count(self, x: Tensor) -> Tensor:
+        self.seen += x.shape[0]
+        return self.seen.clone()
+
+    @torch.jit.export
+    def label(self, i: int) -> str:
+        return self.classes[i]
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -244,3 +273,16 @@ save("cnn-training", torch.jit.script(CNN()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))
+
+service = Service()
+with torch.no_grad():
+    service(images)  # statistics that a wrong folding would show
+service.eval()
+scripted = torch.jit.script(service)
+save("service", scripted, images)
+given = torch.randn(3, 1, 8, 8)
+with torch.no_grad():
+    frozen = torch.jit.freeze(scripted, preserved_attrs=["scores", "label"])
+    optimised = torch.jit.optimize_for_inference(torch.jit.script(service), other_methods=["scores"])
+    results = [f(given) for f in (scripted, frozen, optimised, scripted.scores, frozen.scores, optimised.scores)]
+torch.save({"inputs": [given], "output": results}, f"{folder}/service-faster.values.pt")

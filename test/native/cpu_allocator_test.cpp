@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "native/accounting/large_blocks.h"
+
 namespace ltn::accounting {
 namespace {
 
@@ -122,6 +124,44 @@ TEST_F(CpuAllocator, BlocksMayBeFreedOnOtherThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(held(), before);
+}
+
+TEST(LargeBlocks, EveryClassHoldsItsSizesWithAtMostAnEighthMore) {
+  size_t last = 0;
+  for (size_t data = LargeBlocks::kMinData + 1; data <= LargeBlocks::kMaxData; data += 61) {
+    const auto size = LargeBlocks::class_of(data);
+    ASSERT_GE(size.capacity, data);
+    ASSERT_LE(size.capacity - data, data / 8);
+    ASSERT_GE(size.index, last);
+    ASSERT_EQ(LargeBlocks::class_of(size.capacity).index, size.index);
+    last = size.index;
+  }
+  EXPECT_EQ(LargeBlocks::class_of(LargeBlocks::kMaxData).capacity, LargeBlocks::kMaxData);
+  EXPECT_FALSE(LargeBlocks::takes(LargeBlocks::kMinData));
+  EXPECT_FALSE(LargeBlocks::takes(LargeBlocks::kMaxData + 1));
+}
+
+TEST(LargeBlocks, GivesTheNewestOfTheSizeAndFreesTheOldestOfAll) {
+  static std::vector<void*> freed;
+  freed.clear();
+  const auto big = LargeBlocks::class_of(LargeBlocks::kMaxData);
+  const auto small = LargeBlocks::class_of(5000);
+  std::vector<std::vector<char>> memory(4, std::vector<char>(256));
+  {
+    LargeBlocks blocks([](void* block) { freed.push_back(block); });
+    EXPECT_EQ(blocks.take(small), nullptr);
+    blocks.keep(memory[0].data(), small);
+    blocks.keep(memory[1].data(), big);
+    blocks.keep(memory[2].data(), small);
+    EXPECT_EQ(blocks.bytes(), big.capacity + 2 * small.capacity);
+    blocks.keep(memory[3].data(), big);  // no room: the oldest two end
+    EXPECT_EQ(freed, (std::vector<void*>{memory[0].data(), memory[1].data()}));
+    EXPECT_EQ(blocks.take(small), memory[2].data());
+    EXPECT_EQ(blocks.take(small), nullptr);
+    EXPECT_EQ(blocks.bytes(), big.capacity);
+  }
+  EXPECT_EQ(freed.size(), 3u);
+  EXPECT_EQ(freed.back(), memory[3].data());
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ const path_ = 'takes a path and options that ownOptions reads once: see load';
 const nn = modules({ torch, read, ones, options, generator, tensorsOnly, nothing, numbers });
 
 /** The calls, by the callback and a tensor to dispose. */
+const getter = (fire) => Object.defineProperty({}, 'a', { enumerable: true, get: () => read(fire, ones()) });
 const functions = {
   ...require('./handwritten-utils.cjs')({ torch, options, list, generator, read, nothing, numbers }),
   ...require('./handwritten-data.cjs')({ torch, options, list, generator, nothing }),
@@ -210,16 +211,14 @@ const functions = {
   save: [(fire, t) => torch.save({ t, inner: options(fire, 'a', 1) }, file)],
   saveToBuffer: [
     (fire, t) => torch.saveToBuffer({ t, list: list(fire, [1, t]) }).length,
-    (fire, t) =>
-      torch.saveToBuffer({
-        t,
-        made: Object.defineProperty({}, 'a', { enumerable: true, get: () => read(fire, ones()) }),
-      }).length,
+    (fire, t) => torch.saveToBuffer({ t, made: getter(fire) }).length,
   ],
   saveToStream: [(fire, t) => void torch.saveToStream(options(fire, 'a', 1, { t })).cancel()],
   slice: nothing(numbers),
   'inductor.aotiLoadPackage': nothing(path_),
   'jit.load': [(fire) => torch.jit.load(bytes, options(fire, 'device', 'cpu'))],
+  'jit.freeze': [(fire, t) => torch.jit.freeze(t, options(fire, 'optimizeNumerics', true))],
+  'jit.optimizeForInference': [(fire, t) => torch.jit.optimizeForInference(t, list(fire, ['forward']))],
   'TensorLogger.start': [(fire) => torch.TensorLogger.start(options(fire, 'detailNum', 1)).cancel()],
   setPrintOptions: [(fire) => torch.setPrintOptions(options(fire, 'precision', 4))],
   disposeAll: [(fire, t) => torch.disposeAll(options(fire, 'a', t.clone()))],

@@ -1,0 +1,58 @@
+/**
+ * How many new bytes may await the next scavenge. A scavenge has a fixed cost (70 to 300 µs: V8's own roots, which large tensors
+ * have pushed out of the processor's caches), so few bytes are expensive; the garbage of many bytes is no longer in the caches
+ * when its blocks are reused, so many are expensive too. The balance depends on the machine, the heap and the ops, so it follows
+ * what the last scavenges cost and freed.
+ */
+
+const MIB = 1024 * 1024;
+export const MIN_YOUNG_BYTES = 4 * MIB;
+/** What a thread keeps of freed blocks (native/accounting/large_blocks.h): beyond it they are fresh memory again. */
+export const MAX_YOUNG_BYTES = 16 * MIB;
+
+/** Scavenges per decision: one that waited for the processor must not decide. */
+const WINDOW = 8;
+/** The shares of the time that scavenges may take: measured, see bench/PROFILES.md. HIGH is more than twice LOW, so that it settles. */
+const HIGH = 0.4;
+const LOW = 0.15;
+
+/** One scavenge: times in any unit, bytes of libtorch. */
+export interface Scavenged {
+  /** Between the end of the last one and the start of this one. */
+  readonly elapsed: number;
+  readonly cost: number;
+  /** By how much the bytes had grown since the end of the last one, and by how much this one lowered them. */
+  readonly grown: number;
+  readonly freed: number;
+}
+
+export class YoungBytes {
+  #bytes = MIN_YOUNG_BYTES;
+  #count = 0;
+  #elapsed = 0;
+  #cost = 0;
+  #grown = 0;
+  #freed = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add({ elapsed, cost, grown, freed }: Scavenged): void {
+    this.#elapsed += elapsed;
+    this.#cost += cost;
+    this.#grown += Math.max(0, grown);
+    this.#freed += Math.max(0, freed);
+    if (++this.#count < WINDOW) return;
+    const share = this.#cost / (this.#cost + this.#elapsed);
+    // Most of it is in use: an earlier scavenge would find even less.
+    const survives = this.#freed < this.#grown / 2;
+    if (survives || share > HIGH) this.#bytes = Math.min(MAX_YOUNG_BYTES, 2 * this.#bytes);
+    else if (share < LOW) this.#bytes = Math.max(MIN_YOUNG_BYTES, this.#bytes / 2);
+    this.#count = 0;
+    this.#elapsed = 0;
+    this.#cost = 0;
+    this.#grown = 0;
+    this.#freed = 0;
+  }
+}
