@@ -191,6 +191,8 @@ uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::mem
 
 uint64_t cpu_kept_bytes() noexcept { return kept_bytes(); }
 
+void release_cpu_blocks() noexcept { release_blocks(); }
+
 uint64_t cpu_allocations() noexcept { return process_allocations.load(std::memory_order_relaxed); }
 
 void clear_allocation_failure() noexcept { note_failure(Failure::None, 0); }

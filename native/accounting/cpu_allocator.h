@@ -36,6 +36,8 @@ AllocatorTotals cpu_allocator_totals() noexcept;
 uint64_t cpu_allocated_bytes() noexcept;
 // Bytes of freed blocks that threads keep for their next tensors.
 uint64_t cpu_kept_bytes() noexcept;
+// Frees those of this thread.
+void release_cpu_blocks() noexcept;
 // Number of blocks allocated since the allocator was installed.
 uint64_t cpu_allocations() noexcept;
 

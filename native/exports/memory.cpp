@@ -130,8 +130,10 @@ napi_value adjust_external(Call& call) {
   return nullptr;
 }
 
-// Returns the free pages inside the heaps of malloc to the system. glibc returns only those at a heap's end by itself.
+// Returns the blocks that this thread keeps and the free pages inside the heaps of malloc to the system. glibc returns
+// only those at a heap's end by itself.
 napi_value trim_memory(Call&) {
+  accounting::release_cpu_blocks();
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
