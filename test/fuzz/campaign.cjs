@@ -9,14 +9,16 @@ const BATCH = 5_000;
 /** A target that ended so many children is left out of what follows, so that the others are called. */
 const ENOUGH = 2;
 
+const exactly = (target) => `^${target.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
 const keyOf = ({ kind, plan }) => `${kind}: ${plan.target}`;
 
 /** Makes the calls `first` to `end` in children; gives the findings to `found`. */
 async function runRange(lib, range, state) {
-  const { seed, only, found, add, ends } = state;
+  const { seed, only, skip, confirm, found, unconfirmed, add, ends } = state;
   for (let at = range.first; at < range.end; ) {
-    const skip = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => name);
-    const told = await runChild(lib, { seed, only, first: at, end: range.end, skip });
+    const worn = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => exactly(name));
+    const options = { seed, only, first: at, end: range.end, skip: [...skip, ...worn] };
+    const told = await runChild(lib, options);
     add(told);
     for (const finding of told.findings) found(finding);
     if (told.end === 'done') return;
@@ -24,7 +26,10 @@ async function runRange(lib, range, state) {
     const { plan } = told;
     ends.set(plan.target, (ends.get(plan.target) ?? 0) + 1);
     const detail = told.end === 'crash' ? `${told.signal} ${told.stderr.slice(-300)}` : '';
-    found({ kind: told.end, plan, detail, index: told.index, first: at });
+    const again = confirm ? await runChild(lib, { ...options, end: told.index + 1 }) : told;
+    const finding = { kind: told.end, plan, detail, index: told.index, first: at };
+    if (again.end === told.end && again.index === told.index) found(finding);
+    else unconfirmed(finding);
     at = told.index + 1;
   }
 }
@@ -62,18 +67,25 @@ async function reduced(lib, finding, { seed, only }) {
 
 /**
  * Runs `calls` calls. `workers` children run at a time. The answer has the figures and a finding for each kind and target.
- * `progress` is called after each child,
- * `first` with the first finding of a kind at a target.
+ * Targets of the patterns in `skip` are not called. With `confirm`, an end counts only if the same calls end a second child at
+ * the same one: what damages the heap may end the process anywhere, or not. `progress` is called after each child, `first` with
+ * the first finding of a kind at a target.
  */
-async function campaign(lib, { seed, calls, only, workers = 1, shrink = true, progress = () => {}, first = () => {} }) {
+async function campaign(lib, options) {
+  const { seed, calls, only, skip = [], workers = 1, confirm = false, shrink = true } = options;
+  const { progress = () => {}, first = () => {} } = options;
   const findings = new Map();
   const figures = { results: 0, errors: 0, crashes: 0, slow: 0, memory: 0, noCode: 0, left: 0 };
   const names = { crash: 'crashes', 'no code': 'noCode' };
   const ends = new Map();
+  const unsure = [];
   const state = {
     seed,
     only,
+    skip,
+    confirm,
     ends,
+    unconfirmed: (finding) => unsure.push(finding),
     found(finding) {
       figures[names[finding.kind] ?? finding.kind]++;
       const key = keyOf(finding);
@@ -99,7 +111,7 @@ async function campaign(lib, { seed, calls, only, workers = 1, shrink = true, pr
   const list = [];
   for (const finding of findings.values()) list.push(shrink ? await reduced(lib, finding, state) : finding);
   const leftOut = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => name);
-  return { seed, calls, figures, findings: list, leftOut };
+  return { seed, calls, figures, findings: list, unsure, leftOut };
 }
 
 module.exports = { campaign };

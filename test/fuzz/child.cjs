@@ -1,7 +1,7 @@
 /**
  * Makes calls, and prints a JSON line for each finding that does not end the process.
  *
- *   child.cjs LIB {"seed": 1, "first": 0, "end": 100, "skip": [targets], "only": pattern, "progress": file}
+ *   child.cjs LIB {"seed": 1, "first": 0, "end": 100, "skip": [patterns of targets], "only": pattern, "progress": file}
  *   child.cjs LIB {"plans": file, "progress": file}      the plans of a file instead
  *   child.cjs LIB {"seed": 1, "show": [index]}           prints plans
  *
@@ -49,7 +49,8 @@ if (planted) {
   };
   for (const [name, fn] of Object.entries(faults)) targets.set(`planted.${name}`, { fn });
 }
-const skipped = new Set(skip);
+const patterns = skip.map((one) => new RegExp(one, 'i'));
+const isSkipped = (target) => patterns.some((one) => one.test(target));
 const say = (value) => fs.writeSync(1, `${JSON.stringify(value)}\n`);
 
 /** What is live. A hostile size ends at the limit. */
@@ -163,7 +164,7 @@ async function run() {
   for (let i = plans === undefined ? first : 0; i < last; i++) {
     const plan = plans?.[i] ?? planOf(seed, i, chosen);
     tell(i, plan);
-    if (skipped.has(plan.target)) continue;
+    if (isSkipped(plan.target)) continue;
     current = plan;
     const promise = call(plan, i);
     if (promise !== undefined) await promise;

@@ -24,8 +24,8 @@ interface Told {
 const { campaign } = require('./campaign.cjs') as {
   campaign(
     lib: string,
-    options: { seed: number; calls: number; shrink: boolean },
-  ): Promise<{ findings: Finding[]; figures: Record<string, number> }>;
+    options: { seed: number; calls: number; skip: string[]; confirm: boolean; shrink: boolean },
+  ): Promise<{ findings: Finding[]; unsure: Finding[]; figures: Record<string, number> }>;
 };
 const { runChild } = require('./run.cjs') as {
   runChild(lib: string, options: object, limits?: { seconds: number }): Promise<Told>;
@@ -45,8 +45,12 @@ const isKnown = ({ kind, plan }: Finding) =>
 const stored = JSON.parse(readFileSync(path.join(__dirname, 'seeds.json'), 'utf8')) as { plans: object[] }[];
 
 test(`${CALLS} calls of seed ${SEED}`, async () => {
-  const { findings, figures } = await campaign(LIB, { seed: SEED, calls: CALLS, shrink: false });
+  // Those are not called: some damage the heap, which ends a later call.
+  const skip = known.filter(({ kind }) => kind === 'crash').map(({ target }) => target);
+  const options = { seed: SEED, calls: CALLS, skip, confirm: true, shrink: false };
+  const { findings, unsure, figures } = await campaign(LIB, options);
   expect(findings.filter((finding) => !isKnown(finding))).toEqual([]);
+  if (unsure.length > 0) console.warn(`ended one child and not another: ${JSON.stringify(unsure)}`);
   // Targets that a call breaks for good would all be errors.
   expect(figures.results).toBeGreaterThan(CALLS / 10);
   expect(figures.errors).toBeGreaterThan(CALLS / 10);

@@ -158,8 +158,8 @@ test('a failed allocation collects and retries: an address space for a few tenso
 test('impossible sizes are refused at once', async () => {
   const { code, alive } = await ask(
     `${helpers}
-    gc(); // so that V8 does not start a collection of its own
-    for (let i = 0; i < 3; i++) torch.zeros([MB]);
+    gc(); // so that V8 does not start a collection of its own; too few bytes for one of the library
+    for (let i = 0; i < 3; i++) torch.zeros([1024]);
     const code = codeOf(() => torch.empty([2 ** 46]));
     answer({ code, alive: torch.memory().tensors });
   `,
