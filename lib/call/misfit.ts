@@ -203,6 +203,8 @@ function likeliest(signatures: readonly Signature[], misfits: readonly Misfit[],
   // Values that are wrong for every overload.
   const never = misfits.filter(({ fault }) => fault.kind === 'value' && fault.mismatch.never);
   if (never.length > 0) return wrongValue(never);
+  // An op whose one overload with a self is an out= variant, such as normal.
+  if (misfits.length === 0) return { text: 'expected a call of the function, got one of the method' };
   const reason =
     unknownOption(signatures, call) ?? forgottenName(signatures, misfits, call) ?? tooMany(signatures, misfits, call);
   if (reason !== undefined) return reason;

@@ -8,6 +8,7 @@ import { aten, direct, linalg } from './ops';
 import { refuse, withOut } from './support';
 
 const einsum = direct('einsum');
+const isSize = (value: unknown) => Number.isInteger(value) || typeof value === 'bigint';
 
 define([''], {
   atleast1d: (tensors: Tensor[]) => aten.atleast1d!(tensors),
@@ -26,8 +27,13 @@ define([''], {
     if (mode === undefined) throw refuse('cdist', 'computeMode', `one of ${names(computeModes)}`, computeMode);
     return aten.cdist!(x1, x2, p, mode);
   },
-  split: (tensor: Tensor, sizeOrSections: unknown, dim: number) =>
-    aten.split!(tensor, isTensor(sizeOrSections) ? sizeOrSections.item() : sizeOrSections, dim),
+  split: (tensor: Tensor, sizeOrSections: unknown, dim: number) => {
+    const sizes = isTensor(sizeOrSections) ? sizeOrSections.item() : sizeOrSections;
+    // The op would refuse it, and the call would come back to this function.
+    if (!(Array.isArray(sizes) ? sizes.every(isSize) : isSize(sizes)))
+      throw refuse('split', 'splitSizeOrSections', 'an integer, a list of them or a tensor with one', sizes);
+    return aten.split!(tensor, sizes, dim);
+  },
   tensordot: (a: Tensor, b: Tensor, dims: unknown, out: Tensor | null) => {
     const [ofA, ofB] = contracted(dims);
     return withOut(out, (...options) => aten.tensordot!(a, b, ofA, ofB, ...options));

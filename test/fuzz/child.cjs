@@ -74,6 +74,7 @@ const tell = (index, plan) => {
 function free(value, depth = 0) {
   if (typeof value !== 'object' || value === null || depth > 3) return;
   if (typeof value.dispose === 'function') value.dispose();
+  else if (value instanceof ReadableStream) void value.cancel();
   else if (!ArrayBuffer.isView(value)) for (const item of Object.values(value)) free(item, depth + 1);
 }
 
