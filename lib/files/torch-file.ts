@@ -270,7 +270,10 @@ function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor
     throw argumentError('save', path, 'dense Tensors of a dtype that PyTorch can store', tensor);
   }
   let plain = tensor;
-  if (tensor.device !== 'cpu' || tensor.isConj() || tensor.isNeg()) {
+  if (tensor._isZerotensor()) {
+    plain = tensor.clone(); // autograd's efficient zeros have no memory
+    made.push(plain);
+  } else if (tensor.device !== 'cpu' || tensor.isConj() || tensor.isNeg()) {
     plain = tensor.detach().cpu().resolveConj().resolveNeg() as Tensor;
     made.push(plain);
   }

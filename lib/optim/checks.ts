@@ -88,8 +88,12 @@ export function optionsOf<O extends object>(name: string, given: O): Required<O>
   return all as Required<O>;
 }
 
-const isLike = (value: unknown, like: unknown): boolean =>
-  Array.isArray(like) ? isPair(value) : like === null || like === undefined || typeof value === typeof like;
+/** None and a missing flag count as false, as in Python: state dicts of 2.x have `fused: None`. */
+function isLike(value: unknown, like: unknown): boolean {
+  if (Array.isArray(like)) return isPair(value);
+  if (typeof like === 'boolean' && (value === null || value === undefined)) return true;
+  return like === null || like === undefined || typeof value === typeof like;
+}
 
 /** As in Python, values of a group are not limited as those of the constructor are; their kinds are checked. */
 export function checkKinds(fn: string, group: object, known: Readonly<Record<string, unknown>>): void {

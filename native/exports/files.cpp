@@ -50,6 +50,7 @@ char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index
     throw BadArgument(index, "bytes that lie inside a tensor of " + std::to_string(self.numel()),
                       std::to_string(bytes) + " from " + std::to_string(from));
   }
+  if (self.numel() > 0 && self.data_ptr() == nullptr) throw BadArgument(0, "a tensor with memory", "one without");
   return static_cast<char*>(self.data_ptr()) + from;
 }
 

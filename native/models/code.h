@@ -11,9 +11,17 @@
 
 namespace ltn::models {
 
+// Functions that were copied into a compilation unit.
+struct Copies {
+  std::shared_ptr<torch::jit::CompilationUnit> unit;  // null if nothing was copied
+  std::vector<c10::QualifiedName> names;
+};
+
 // libtorch puts the functions of a copied module into the compilation unit of the original, which would keep them, and
 // the tensors that are constants in them, as long as any model of the unit exists. Lifetime: part of its Model; its end
 // removes the copies. Thread: any; the units are changed under one lock, since a model may end on a thread of the pool.
+// A model may also end while a copy is made, on the same thread, if an allocation has to collect garbage: then the end
+// of the copy removes its functions.
 class Code {
  public:
   // The code of a module that has a compilation unit of its own, which ends with it.
@@ -33,10 +41,8 @@ class Code {
  private:
   Code() = default;
   void find_constants(const std::vector<torch::jit::Function*>& functions);
-  void remove();  // with the lock held
 
-  std::shared_ptr<torch::jit::CompilationUnit> unit_;  // null if nothing was copied
-  std::vector<c10::QualifiedName> copied_;             // functions in it
+  Copies copies_;
   std::vector<at::Tensor> constants_;
 };
 

@@ -57,14 +57,19 @@ inline bool has_dim(const at::Tensor& tensor, int64_t dim) {
 }
 
 // Whether they are dimensions of the tensor, counted from 0.
-inline bool has_dims(const at::Tensor& tensor, at::IntArrayRef dims) {
-  return std::all_of(dims.begin(), dims.end(), [&](int64_t dim) { return 0 <= dim && dim < tensor.dim(); });
+template <class Dims>
+bool has_dims(const at::Tensor& tensor, const Dims& dims) {
+  return std::all_of(dims.begin(), dims.end(),
+                     [&](const auto& dim) { return 0 <= number_of(dim) && number_of(dim) < tensor.dim(); });
 }
 
 // Whether the last of the dimensions, which are in range, has the half of a spectrum of `size` numbers.
-template <class Number>
-bool holds_half_spectrum(const at::Tensor& tensor, at::IntArrayRef dims, const Number& size) {
-  return !dims.empty() && tensor.numel() > 0 && number_of(size) > 0 && tensor.size(dims.back()) > number_of(size) / 2;
+template <class Dims, class Number>
+bool holds_half_spectrum(const at::Tensor& tensor, const Dims& dims, const Number& size) {
+  if (dims.empty() || number_of(size) <= 0) return false;
+  const bool has_numbers =
+      std::all_of(dims.begin(), dims.end(), [&](const auto& dim) { return tensor.size(number_of(dim)) > 0; });
+  return has_numbers && tensor.size(number_of(dims.back())) > number_of(size) / 2;
 }
 
 template <class Number>
@@ -80,8 +85,7 @@ inline bool has_pairs(const at::Tensor& rows, const at::Tensor& distances) {
 
 // Whether each part of `v` along the dimension, -1 for the whole of it, has a number in `g`.
 inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
-  if (v.numel() == 0) return false;
-  return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && g.numel() == v.size(dim));
+  return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && v.size(dim) > 0 && g.numel() == v.size(dim));
 }
 
 // Whether a result of the sizes of `self` can be written there as it is.

@@ -262,3 +262,30 @@ test('refusals', () => {
     expect(codeOf(() => fast(m))).toBe('ERR_TORCH_DISPOSED');
   });
 });
+
+test('copies that are collected while another one is made, at the memory limit', async () => {
+  const { codes, tensors } = await ask(
+    `const m = torch.jit.load(${JSON.stringify(pathOf('service'))});
+    const { freeze } = torch.jit;
+    const begin = torch.memory();
+    const drop = (count) => { for (let i = 0; i < count; i++) freeze(m); };
+    drop(20);
+    const held = torch.memory().allocatedBytes;
+    torch.setMemoryLimit(held + 1);
+    const codes = [];
+    for (let i = 0; i < 5; i++) {
+      try {
+        drop(1);
+        codes.push('');
+      } catch (error) {
+        codes.push(error.code);
+      }
+    }
+    torch.setMemoryLimit(null);
+    collectAll();
+    answer({ codes, tensors: torch.memory().bytes - begin.bytes });
+  `,
+  );
+  for (const code of codes) expect(['', 'ERR_TORCH_MEMORY_LIMIT']).toContain(code);
+  expect(tensors).toBe(0);
+});

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
-import { LIB, torch } from '../support/torch';
+import { LIB, torch, untyped } from '../support/torch';
 
 interface Call {
   call: string;
@@ -56,4 +56,30 @@ test('each is an error in torch.async, in torch.run and by name too', async () =
   expect(() => torch.histogramdd(x, [1])).toThrow(message);
   const [counts] = torch.histogramdd(x, [1, 2, 1, 1]);
   expect([counts.shape, counts.sum().item()]).toEqual([[1, 2, 1, 1], 10]);
+});
+
+test('calls beside them that PyTorch makes give its shapes', () => {
+  const { ops } = untyped;
+  torch.scope(() => {
+    const shapes = (result: any): number[][] => [result].flat().map((one) => one.shape);
+    const [x, c] = [torch.ones([2, 3, 4, 4]), torch.ones([3])];
+    // A batch norm in evaluation saves nothing.
+    const [, mean, invstd] = ops.aten.native_batch_norm.default(x, c, c, c, c, false, 0.1, 1e-5);
+    const back = [x, x, c, c, c, mean, invstd, false, 1e-5, [true, true, true]];
+    expect(shapes(ops.aten.native_batch_norm_backward.default(...back))).toEqual([[2, 3, 4, 4], [3], [3]]);
+    const none = torch.ones([0, 3, 4, 4]);
+    const ofNone = [0, none, none, c, c, c, c, c, true, 1e-5, [true, true, true], torch.empty([0], { dtype: 'uint8' })];
+    expect(shapes(ops.aten._batch_norm_impl_index_backward.default(...ofNone))).toEqual([[0, 3, 4, 4], [3], [3]]);
+    const norm = (v: number[], g: number[], dim: number) =>
+      shapes(ops.aten._weight_norm.default(torch.ones(v), torch.ones(g), dim))[0];
+    expect([norm([4, 0], [4, 1], 0), norm([0, 4], [1, 4], 1), norm([0, 4, 2], [1, 4, 1], 1)]).toEqual([
+      [4, 0],
+      [0, 4],
+      [0, 4, 2],
+    ]);
+    const rows = torch.zeros([0, 3], { requiresGrad: true });
+    expect(torch.noGrad(() => torch.pdist(rows)).shape).toEqual([0]);
+    const spectrum = torch.zeros([0, 3], { dtype: 'complex64' });
+    expect(shapes(ops.aten._fft_c2r.default(spectrum, [1], 0, 4))).toEqual([[0, 4]]);
+  });
 });

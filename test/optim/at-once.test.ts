@@ -119,7 +119,12 @@ describe.each(classes)('$name', ({ name, lr }) => {
       optimizer.paramGroups[0][option] = before;
     }
     expect(params.map((param) => param.toArray())).toEqual(now);
+    // None counts as false, as in state dicts of 2.x.
+    for (const [option, value] of Object.entries(optimizer.defaults)) {
+      if (value === false) optimizer.paramGroups[0][option] = null;
+    }
     step();
+    expect(params.map((param) => param.toArray())).not.toEqual(now);
   });
 });
 

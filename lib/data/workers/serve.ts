@@ -17,6 +17,8 @@ type Fetch = Extract<ToWorker, { type: 'fetch' }>;
 
 /** After this time without a request a worker is idle: longer than the pauses between requests in a pass that goes on. */
 const IDLE_MS = 100;
+/** The least time between two trims, each of which takes tens of milliseconds and holds locks of malloc. */
+const REST_MS = 2_000;
 
 const port = parentPort!;
 const post = (message: FromWorker): void => port.postMessage(message);
@@ -167,12 +169,17 @@ export function serve({ cells: shared }: WorkerData): void {
 
   // A worker that waits has read as far ahead as it may: its freed samples must not count beside the batches.
   let idle: NodeJS.Timeout | null = null;
+  let trimmedAt = Number.NEGATIVE_INFINITY;
   const trimWhenIdle = () => {
-    idle ??= setTimeout(() => {
-      idle = null;
-      native.trimMemory();
-    }, IDLE_MS).unref();
-    idle.refresh();
+    if (idle !== null) clearTimeout(idle);
+    const rest = trimmedAt + REST_MS - performance.now();
+    idle = setTimeout(
+      () => {
+        native.trimMemory();
+        trimmedAt = performance.now();
+      },
+      Math.max(IDLE_MS, rest),
+    ).unref();
   };
 
   port.on('message', (message: ToWorker) => {
