@@ -1,6 +1,6 @@
 /** torch.jit.freeze and torch.jit.optimizeForInference: results, what they keep and share, lifetimes, refusals. */
 import { ask } from '../support/child';
-import { balanced, balancedAsync, codeOf, counts, thrown, torch, untyped } from '../support/torch';
+import { balanced, balancedAsync, codeOf, counts, LIB, thrown, torch, untyped } from '../support/torch';
 import { MODELS_MS, makeModels, model, pathOf, removeModels, valuesOf } from './models';
 
 beforeAll(makeModels, MODELS_MS);
@@ -266,6 +266,7 @@ test('refusals', () => {
 test('copies that are collected while another one is made, at the memory limit', async () => {
   const { codes, tensors } = await ask(
     `const m = torch.jit.load(${JSON.stringify(pathOf('service'))});
+    const { collectAll } = require(${JSON.stringify(`${LIB}/memory/collector.js`)});
     const { freeze } = torch.jit;
     const begin = torch.memory();
     const drop = (count) => { for (let i = 0; i < count; i++) freeze(m); };
