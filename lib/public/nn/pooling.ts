@@ -137,7 +137,7 @@ const powerAverage =
   (input: Tensor, normType: number, kernel: Sizes, stride: Sizes | null, ceilMode: boolean): Tensor => {
     const average = dims === 1 ? aten.avgPool1d! : nn[`avgPool${dims}d`]!;
     const out: Tensor = average(input.pow(normType), kernel, stride ?? [], 0, ceilMode);
-    const count = kernel.reduce((all, size) => all * size, 1);
+    const count = kernel.reduce((all, size) => all * Number(size), 1); // a size may be a bigint
     return out
       .sign()
       .mul(out.abs().relu())
