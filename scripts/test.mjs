@@ -6,7 +6,8 @@
  *   --no-lint          skip lint and format checks, which are the same on every platform
  *   --again            for a second platform: also without the files of test/portable.json, which depend on neither libtorch
  *                      nor the system, and with fewer seeds and programs where a test has many (LTN_AGAIN)
- *   --matrix=RELEASE   also run the suite in that Debian release (scripts/matrix.mjs), counted in the last line
+ *   --matrix=RELEASE   also run the suite in that Debian release (scripts/matrix.mjs), counted in the last line; where a test
+ *                      has many seeds, each platform takes half of them (LTN_FIRST, LTN_AGAIN)
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -111,7 +112,8 @@ async function runAll(tally, { lint, again, matrix }) {
     })(),
   ]);
   await tally.part('build', () => buildAll(), { needed: true });
-  await tally.part('Jest', () => (again ? jestAgain() : jestTests()));
+  const env = { ...process.env, ...(matrix.length > 0 ? { LTN_FIRST: '1' } : {}) };
+  await tally.part('Jest', () => (again ? jestAgain() : jestTests([], { env })));
   const slowest = slowestFiles(10);
   for (const release of matrix) {
     await tally.part(`Debian ${release}`, async () => {
