@@ -11,6 +11,8 @@ interface Call {
   name: string;
   /** It writes into the memory of others: whether the process dies depends on what is there. */
   corrupts?: boolean;
+  /** A later release gives a result; the guard is there too. */
+  mended?: boolean;
 }
 
 const file = path.join(__dirname, 'guards.json');
@@ -32,7 +34,7 @@ test('Python dies of each of the calls, if it does not go on with corrupt memory
   const expected = (i: number) => [
     'crash',
     ...(release === '1.13' ? [] : ['error']),
-    ...(calls[i]!.corrupts === true ? ['result'] : []),
+    ...(calls[i]!.corrupts === true || (calls[i]!.mended === true && release !== '1.13') ? ['result'] : []),
   ];
   expect(ends.length).toBe(calls.length);
   expect(ends.filter((end, i) => !expected(i).includes(end))).toEqual([]);
