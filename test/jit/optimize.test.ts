@@ -61,7 +61,7 @@ test.each(['mlp-traced', 'mlp-scripted', 'cnn-traced', 'cnn-scripted', 'block-sc
         const source = model(name);
         for (const m of [freeze(source), freeze(source, null, false), optimizeForInference(source)]) {
           close(
-            torch.noGrad(() => m.forward(...inputs)),
+            torch.inferenceMode(() => m.forward(...inputs)),
             output,
           );
           expect(m.parameters()).toEqual([]);
@@ -178,7 +178,7 @@ test('a model in training mode: freeze refuses it, optimizeForInference leaves i
     const x = torch.randn([2, 1, 8, 8]);
     const fast = optimizeForInference(source);
     expect(source.isTraining()).toBe(true);
-    const y = torch.noGrad(() => fast.forward(x));
+    const y = torch.inferenceMode(() => fast.forward(x));
     source.eval();
     close(
       y,

@@ -70,7 +70,7 @@ if (chosen !== undefined) {
   );
 
   // In so many steps; it is a check of the steps' own conditions.
-  if (!isAgain) {
+  if (!isGiven('LTN_AGAIN')) {
     test('every kind of step occurred', () => {
       expect(KINDS.filter((kind) => !seen.has(kind))).toEqual([]);
     });
