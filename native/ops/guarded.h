@@ -5,6 +5,7 @@
 #include <ATen/NamedTensorUtils.h>
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -111,6 +112,7 @@ inline bool all_below(const at::Tensor& numbers, int64_t bound) {
     return true;
   }
   const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
   return numbers.min().item<int64_t>() >= 0 && numbers.max().item<int64_t>() < bound;
 }
 
@@ -133,6 +135,7 @@ inline bool holds_degrees(const at::Tensor& degrees) {
     return true;
   }
   const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
   return !degrees.to(at::kDouble).gt(static_cast<double>(kMaxDegree)).any().item<bool>();
 }
 
@@ -140,6 +143,7 @@ inline bool holds_degrees(const at::Tensor& degrees) {
 inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef lengths) {
   if (log_probs.dim() == 0 || targets.dim() > 2 || !targets.is_cpu()) return true;
   const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
   const int64_t labels = log_probs.size(-1);
   if (targets.dim() < 2) return all_below(targets, labels);
   for (int64_t i = 0; i < targets.size(0) && i < static_cast<int64_t>(lengths.size()); ++i) {
