@@ -8,6 +8,7 @@ import { aten, direct, linalg } from './ops';
 import { refuse, withOut } from './support';
 
 const einsum = direct('einsum');
+const sizeOf = (value: unknown): unknown => (isTensor(value) ? value.item() : value);
 const isSize = (value: unknown) => Number.isInteger(value) || typeof value === 'bigint';
 
 define([''], {
@@ -28,7 +29,7 @@ define([''], {
     return aten.cdist!(x1, x2, p, mode);
   },
   split: (tensor: Tensor, sizeOrSections: unknown, dim: number) => {
-    const sizes = isTensor(sizeOrSections) ? sizeOrSections.item() : sizeOrSections;
+    const sizes = Array.isArray(sizeOrSections) ? sizeOrSections.map(sizeOf) : sizeOf(sizeOrSections);
     // The op would refuse it, and the call would come back to this function.
     if (!(Array.isArray(sizes) ? sizes.every(isSize) : isSize(sizes)))
       throw refuse('split', 'splitSizeOrSections', 'an integer, a list of them or a tensor with one', sizes);

@@ -132,3 +132,28 @@ test(
     expect(untyped.setFlushDenormal(false)).toBe(true);
   }),
 );
+
+test(
+  'a value that the op would refuse too does not lead the function back to itself',
+  inScope(() => {
+    const calls: [() => unknown, RegExp][] = [
+      [
+        () => untyped.split(x(), Number.POSITIVE_INFINITY),
+        /^split: argument 'splitSizeOrSections': expected an integer/,
+      ],
+      [() => untyped.split(x(), [1, '2']), /^split: argument 'splitSizeOrSections': expected an integer/],
+      [() => untyped.norm(x(), ['a']), /^norm: argument 'p': expected a number, 'fro' or 'nuc'/],
+      [() => (x() as any).rename('a b', 'c'), /^rename: argument 'names': expected names/],
+      [() => F.interpolate(x(), 3), /^interpolate: argument 'input': expected at least 3 dimensions/],
+      [() => (x() as any).normal(0, 1), /^normal: expected a call of the function, got one of the method/],
+    ];
+    for (const [call, message] of calls) {
+      const error = thrown(call);
+      expect([error.code, error.message]).toEqual([
+        expect.stringMatching(/^ERR_TORCH_/),
+        expect.stringMatching(message),
+      ]);
+    }
+    expect(F.lpPool1d(torch.ones([1, 1, 4]), 2, 2n).shape).toEqual([1, 1, 2]);
+  }),
+);

@@ -64,6 +64,7 @@ const functional: Line[] = [
   'torch.split(x, { splitSizeOrSections: [1, 2], dim: 1 })',
   ['torch.split(x, torch.tensor(2n), 1)', 'torch.split(x, torch.tensor(2), 1)'],
   'torch.split(x, [1, 1], 1)',
+  ['torch.split(x, [torch.tensor(1n), 2], 1)', 'torch.split(x, [torch.tensor(1), 2], 1)'],
   'x.split(2, 1)',
   'x.split([1, 2], { dim: 1 })',
   'torch.norm(x)',
