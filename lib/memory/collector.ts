@@ -80,11 +80,15 @@ function scavengeMeasured(): void {
   scavenge();
   native.sweepShared();
   const after = native.allocatedBytes();
-  const elapsed = from - endedAt;
+  young.add({ elapsed: from - endedAt, cost: now() - from, grown: before - bytesThen, freed: before - after });
+  beginYoung();
+}
+
+/** After a collection: nothing is new. */
+function beginYoung(): void {
   endedAt = now();
-  young.add({ elapsed, cost: endedAt - from, grown: before - bytesThen, freed: before - after });
   requests = 0;
-  bytesThen = after;
+  bytesThen = native.allocatedBytes();
   reportedThen = native.reportedBytes();
 }
 
@@ -107,6 +111,7 @@ export function countGuarded(): void {
     if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
   }
   collectAll();
+  beginYoung();
   // Twice the current use, so that a program that keeps many tensors is not collected for each new one.
   untilFull = Math.max(MIN_OLD, 2 * native.guards());
   untilFullBytes = Math.max(MIN_OLD_BYTES, 2 * native.allocatedBytes());
