@@ -5,7 +5,7 @@
     {
       'target_name': 'libtorch_node',
       'product_name': 'libtorch_node',  # gyp would strip the "lib"
-      'sources': ['<!@(node scripts/gyp-sources.mjs)'],
+      'sources': ['<!@(node scripts/gyp-sources.mjs --units)'],
       'include_dirs': ['.', '<!(node -p "require(\'node-addon-api\').include_dir")'],
       'defines': ['<!@(node scripts/addon-flags.mjs --defines)'],
       'configurations': {'Debug': {'defines': ['LTN_DEBUG']}},  # thread rules are checked, and abort

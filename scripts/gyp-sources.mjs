@@ -1,10 +1,11 @@
 /**
- * The addon's sources for binding.gyp, relative to the root, one per line: the hand-written lists and the output of
- * codegen. The files of core_sources.txt compile without Node's headers, and the native tests link them too; those of
+ * The addon's sources, relative to the root, one per line: the hand-written lists and the output of codegen. With
+ * `--units`, for binding.gyp, those that are compiled together are replaced by their units (compile-units.mjs). The files of core_sources.txt compile without Node's headers, and the native tests link them too; those of
  * node_sources.txt need the headers. One of the two cuda_*sources.txt applies, depending on the libtorch found.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { compileUnits } from './compile-units.mjs';
 import { findLibtorch } from './libtorch.mjs';
 import { inRoot } from './paths.mjs';
 
@@ -50,7 +51,8 @@ export function addonSources({ generated = true } = {}) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    console.log(addonSources().join('\n'));
+    const units = process.argv[2] === '--units' ? compileUnits(addonSources(), 'build/units') : addonSources();
+    console.log(units.join('\n'));
   } catch (error) {
     console.error(error.message);
     process.exitCode = 1;

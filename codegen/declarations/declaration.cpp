@@ -156,6 +156,12 @@ std::string cpp_signature(const Schema& schema, const OperatorStyle& style) {
 
 }  // namespace
 
+bool Schema::is_inplace() const {
+  const bool dunder = name.size() > 4 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
+  // torchgen forbids other dunder names that begin with an i.
+  return dunder ? name[2] == 'i' : !name.empty() && name.back() == '_';
+}
+
 std::string declaration_yaml(const Schema& schema, const DeclarationFacts& facts, const Spelling& spelling) {
   const OperatorStyle style = style_of(facts.ops.signature, spelling);
   std::vector<Fields> arguments;

@@ -51,12 +51,6 @@ bool is_mutated(const TextField& field) { return field.annotation.find('!') != s
 
 }  // namespace
 
-bool Schema::is_inplace() const {
-  const bool dunder = name.size() > 4 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
-  // torchgen forbids other dunder names that begin with an i.
-  return dunder ? name[2] == 'i' : !name.empty() && name.back() == '_';
-}
-
 Schema parse_schema(const std::string& text) {
   const c10::FunctionSchema parsed = torch::jit::parseSchema(text);
   const SchemaText fields = cut_schema(text);

@@ -15,7 +15,7 @@ namespace ltn::audit {
 
 namespace {
 
-constexpr size_t kFlushBytes = size_t{1} << 20;
+constexpr size_t kFullBytes = size_t{1} << 20;
 constexpr uint64_t kFineThinning = 16;  // up to this, the rounds before the end of a thread all stay
 constexpr size_t kPlaceBytes = 12;      // of a row: site, label, device
 constexpr size_t kSiteBytes = 4;        // of a row of graphs: site
@@ -176,7 +176,7 @@ class Compaction {
         default:
           out_.put_packet(packets.type, packets.payload);
       }
-      if (out_.bytes().size() > kFlushBytes && !flush()) return false;
+      if (out_.bytes().size() > kFullBytes && !flush()) return false;
     }
     return flush();
   }
@@ -200,14 +200,14 @@ class Compaction {
     std::string rows;
     for (const auto& [place, row] : rows_) rows += row;
     rows_.clear();
-    for (size_t at = 0; at < rows.size(); at += kFlushBytes / kRowBytes * kRowBytes) {
-      out_.put_packet(PacketType::Rows, std::string_view(rows).substr(at, kFlushBytes / kRowBytes * kRowBytes));
+    for (size_t at = 0; at < rows.size(); at += kFullBytes / kRowBytes * kRowBytes) {
+      out_.put_packet(PacketType::Rows, std::string_view(rows).substr(at, kFullBytes / kRowBytes * kRowBytes));
     }
     std::string graphs;
     for (const auto& [site, row] : graphs_) graphs += row;
     graphs_.clear();
-    for (size_t at = 0; at < graphs.size(); at += kFlushBytes / kGraphBytes * kGraphBytes) {
-      out_.put_packet(PacketType::Graphs, std::string_view(graphs).substr(at, kFlushBytes / kGraphBytes * kGraphBytes));
+    for (size_t at = 0; at < graphs.size(); at += kFullBytes / kGraphBytes * kGraphBytes) {
+      out_.put_packet(PacketType::Graphs, std::string_view(graphs).substr(at, kFullBytes / kGraphBytes * kGraphBytes));
     }
     std::string tokens;
     for (const auto& [place, row] : tokens_) tokens += row;

@@ -27,7 +27,7 @@ std::vector<std::string> take_anomaly() {
 bool is_enabled() { return autograd::is_anomaly_detection_enabled(); }
 bool is_nan_checked() { return autograd::is_anomaly_nan_checked(); }
 
-const Export kExports[] = {
+const Export kAnomalyExports[] = {
     exported("anomalySet", "anomalySet(bool enabled, bool checkNan) -> ()", &autograd::set_anomaly_detection),
     exported("anomalyEnabled", "anomalyEnabled() -> bool", &is_enabled),
     exported("anomalyChecksNan", "anomalyChecksNan() -> bool", &is_nan_checked),
@@ -37,6 +37,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList anomaly_exports() { return {kExports, std::size(kExports)}; }
+ExportList anomaly_exports() { return {kAnomalyExports, std::size(kAnomalyExports)}; }
 
 }  // namespace ltn

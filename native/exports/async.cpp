@@ -182,12 +182,7 @@ napi_value status(Call& call) {
 void stop_pool() { async::Pool::process().stop(); }
 void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
 
-constexpr Export may_outgrow(Export made) {
-  made.row.mutated = OpRow::kMayOutgrow;
-  return made;
-}
-
-const Export kExports[] = {
+const Export kAsyncExports[] = {
     exported_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
     exported_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
     exported_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
@@ -208,6 +203,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList async_exports() { return {kExports, std::size(kExports)}; }
+ExportList async_exports() { return {kAsyncExports, std::size(kAsyncExports)}; }
 
 }  // namespace ltn

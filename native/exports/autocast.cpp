@@ -22,7 +22,7 @@ c10::ScalarType autocast_dtype(bool cuda) { return async::autocast_dtype(device_
 bool autocast_has_half() { return async::kAutocastHasHalf; }
 bool autocast_caches() { return AutocastModes::now().caches; }
 
-const Export kExports[] = {
+const Export kAutocastExports[] = {
     exported("autocastSet",
              "autocastSet(bool cpu, ScalarType cpuDtype, bool cuda, ScalarType cudaDtype, bool caches) -> ()",
              &set_autocast),
@@ -35,6 +35,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList autocast_exports() { return {kExports, std::size(kExports)}; }
+ExportList autocast_exports() { return {kAutocastExports, std::size(kAutocastExports)}; }
 
 }  // namespace ltn

@@ -51,7 +51,7 @@ void inference_exit(int64_t depth) {
   }
 }
 
-const Export kExports[] = {
+const Export kAutogradExports[] = {
     exported("requiresGrad", "requiresGrad(Tensor self) -> bool", &requires_grad),
     exported("setRequiresGrad", "setRequiresGrad(Tensor self, bool value) -> ()", &set_requires_grad),
     exported("grad", "grad(Tensor self) -> Tensor", &grad),
@@ -66,6 +66,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList autograd_exports() { return {kExports, std::size(kExports)}; }
+ExportList autograd_exports() { return {kAutogradExports, std::size(kAutogradExports)}; }
 
 }  // namespace ltn

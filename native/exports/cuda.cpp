@@ -31,7 +31,7 @@ std::vector<int64_t> cuda_memory(int64_t device) {
 }
 
 // lib/cuda/index.ts checks the arguments: `device` is below the number of devices.
-const Export kExports[] = {
+const Export kCudaExports[] = {
     exported("cudaHasAllocator", "cudaHasAllocator() -> bool", &cuda_has_allocator),
     exported("cudaIsLinked", "cudaIsLinked() -> bool", &cuda_is_linked),
     exported("cudaDeviceCount", "cudaDeviceCount() -> int", &cuda_device_count),
@@ -45,6 +45,6 @@ const Export kExports[] = {
 
 int64_t cuda_device_count() { return devices() == nullptr ? 0 : devices()->deviceCount(); }
 
-ExportList cuda_exports() { return {kExports, std::size(kExports)}; }
+ExportList cuda_exports() { return {kCudaExports, std::size(kCudaExports)}; }
 
 }  // namespace ltn

@@ -144,7 +144,7 @@ napi_value copy_into(Call& call) {
   return nullptr;
 }
 
-const Export kExports[] = {
+const Export kDataExports[] = {
     exported_body<&from_copy, 4>("fromCopy",
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
     exported_body<&from_numbers, 6>("fromNumbers",
@@ -160,7 +160,7 @@ const Export kExports[] = {
 
 ExportList data_exports() {
   accounting::set_borrowed_deleter(&BorrowedBuffer::destroy);
-  return {kExports, std::size(kExports)};
+  return {kDataExports, std::size(kDataExports)};
 }
 
 }  // namespace ltn

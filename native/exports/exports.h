@@ -17,6 +17,12 @@ struct Export {
   OpRow row;
 };
 
+// A call may leave its arguments larger than their memory.
+constexpr Export may_outgrow(Export made) {
+  made.row.mutated = OpRow::kMayOutgrow;
+  return made;
+}
+
 // For functions on libtorch's types: the ops' invoker converts.
 template <class Signature>
 constexpr Export exported(const char* name, const char* schema, Signature* function) {

@@ -128,7 +128,7 @@ napi_value fill_bytes(Call& call) {
   return nullptr;
 }
 
-const Export kExports[] = {
+const Export kFileExports[] = {
     exported_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
     exported_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
     exported_body<&read_bytes, 4>("readBytes",
@@ -138,6 +138,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList file_exports() { return {kExports, std::size(kExports)}; }
+ExportList file_exports() { return {kFileExports, std::size(kFileExports)}; }
 
 }  // namespace ltn

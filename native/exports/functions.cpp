@@ -70,7 +70,7 @@ napi_value saved_tensors(Call &call) {
   return to_js(call, JsNode::saved(node));
 }
 
-const Export kExports[] = {
+const Export kFunctionExports[] = {
     exported_body<&begin_function, 2>("functionBegin", "functionBegin(Tensor[] inputs, str name) -> external"),
     exported_body<&end_function, 7>("functionEnd",
                                     "functionEnd(external node, Tensor[] "
@@ -83,6 +83,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList function_exports() { return {kExports, std::size(kExports)}; }
+ExportList function_exports() { return {kFunctionExports, std::size(kFunctionExports)}; }
 
 }  // namespace ltn

@@ -124,7 +124,7 @@ constexpr Export engine_export(const char* name, const char* op, const char* sch
   return made;
 }
 
-const Export kExports[] = {
+const Export kGradientExports[] = {
     engine_export("autogradGrad", "autograd.grad",
                   "autogradGrad(Tensor[] outputs, Tensor[] inputs, Tensor?[] gradOutputs, bool retainGraph, "
                   "bool createGraph, bool allowUnused) -> Tensor[]",
@@ -137,6 +137,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList gradient_exports() { return {kExports, std::size(kExports)}; }
+ExportList gradient_exports() { return {kGradientExports, std::size(kGradientExports)}; }
 
 }  // namespace ltn

@@ -48,7 +48,7 @@ napi_value scope_move(Call& call) {
   return write_bool(call, call.state.slots().move(read_id(call, 0), read_id(call, 1)));
 }
 
-const Export kExports[] = {
+const Export kHandleExports[] = {
     exported_body<&guard, 1>("guard", "guard(int handle) -> external"),
     exported_body<&guards, 0>("guards", "guards() -> int"),
     exported_body<&free_generator, 1>("freeGenerator", "freeGenerator(int handle) -> bool"),
@@ -68,6 +68,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList handle_exports() { return {kExports, std::size(kExports)}; }
+ExportList handle_exports() { return {kHandleExports, std::size(kHandleExports)}; }
 
 }  // namespace ltn

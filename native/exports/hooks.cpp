@@ -42,7 +42,7 @@ napi_value drop_hook(Call& call) {
   return nullptr;
 }
 
-const Export kExports[] = {
+const Export kHookExports[] = {
     exported_body<&register_hook, 2>("registerHook", "registerHook(Tensor self, func hook) -> external"),
     exported_body<&register_post_accumulate_hook, 2>(
         "registerPostAccumulateGradHook", "registerPostAccumulateGradHook(Tensor self, func hook) -> external"),
@@ -51,6 +51,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList hook_exports() { return {kExports, std::size(kExports)}; }
+ExportList hook_exports() { return {kHookExports, std::size(kHookExports)}; }
 
 }  // namespace ltn

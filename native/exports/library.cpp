@@ -75,7 +75,7 @@ napi_value enums(Call& call) {
   return result;
 }
 
-const Export kExports[] = {
+const Export kLibraryExports[] = {
     exported("manualSeed", "manualSeed(int seed) -> ()", &manual_seed),
     exported("getNumThreads", "getNumThreads() -> int", &get_num_threads),
     exported("setNumThreads", "setNumThreads(int count) -> ()", &set_num_threads),
@@ -101,6 +101,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList library_exports() { return {kExports, std::size(kExports)}; }
+ExportList library_exports() { return {kLibraryExports, std::size(kLibraryExports)}; }
 
 }  // namespace ltn

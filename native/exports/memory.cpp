@@ -140,7 +140,7 @@ napi_value trim_memory(Call&) {
   return nullptr;
 }
 
-const Export kExports[] = {
+const Export kMemoryExports[] = {
     exported_body<&memory, 0>("memory", "memory() -> object"),
     exported_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
     exported_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
@@ -156,6 +156,6 @@ const Export kExports[] = {
 
 std::vector<audit::DeviceFigures> device_figures() { return figures_of(accounting::ledger_totals().devices); }
 
-ExportList memory_exports() { return {kExports, std::size(kExports)}; }
+ExportList memory_exports() { return {kMemoryExports, std::size(kMemoryExports)}; }
 
 }  // namespace ltn

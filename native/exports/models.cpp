@@ -118,13 +118,7 @@ constexpr Export titled(Export made, const char* title) {
   return made;
 }
 
-// A method may leave its arguments larger than their memory.
-constexpr Export may_outgrow(Export made) {
-  made.row.mutated = OpRow::kMayOutgrow;
-  return made;
-}
-
-const Export kExports[] = {
+const Export kModelExports[] = {
     titled(exported_body<&load, 2>("modelLoad", "modelLoad(Bytes bytes, Device? device) -> ScriptModule"), "jit.load"),
     titled(exported_body<&load_file, 5>(
                "modelLoadFile",
@@ -154,6 +148,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList model_exports() { return {kExports, std::size(kExports)}; }
+ExportList model_exports() { return {kModelExports, std::size(kModelExports)}; }
 
 }  // namespace ltn

@@ -135,7 +135,7 @@ constexpr Export step_export(const char* name, const char* schema) {
   return made;
 }
 
-const Export kExports[] = {
+const Export kOptimExports[] = {
     step_export<&step_adam, 11>("optimAdam",
                                 "optimAdam(Float64Array rows, int count, float lr, float beta1, float beta2, "
                                 "float eps, float weightDecay, bool isDecoupled, bool maximize, bool lerps, "
@@ -154,6 +154,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList optim_exports() { return {kExports, std::size(kExports)}; }
+ExportList optim_exports() { return {kOptimExports, std::size(kOptimExports)}; }
 
 }  // namespace ltn

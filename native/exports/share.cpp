@@ -55,7 +55,7 @@ int64_t sweep_shared() {
   return static_cast<int64_t>(share::process_tokens().totals().bytes);
 }
 
-const Export kExports[] = {
+const Export kShareExports[] = {
     exported_body<&share_tensor, 4>("share",
                                     "share(Tensor self, SharedArrayBuffer token, bool exact, int site) -> int"),
     exported_body<&from_shared, 2>("fromShared", "fromShared(int id, SharedArrayBuffer token) -> Tensor"),
@@ -66,6 +66,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList share_exports() { return {kExports, std::size(kExports)}; }
+ExportList share_exports() { return {kShareExports, std::size(kShareExports)}; }
 
 }  // namespace ltn

@@ -48,7 +48,7 @@ std::vector<std::string> names(const at::Tensor& self) {
 #endif
 }
 
-const Export kExports[] = {
+const Export kTensorExports[] = {
     exported("names", "names(Tensor self) -> str[]", &names),
     exported("shape", "shape(Tensor self) -> int[]", &shape),
     exported("strides", "strides(Tensor self) -> int[]", &strides),
@@ -66,6 +66,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList tensor_exports() { return {kExports, std::size(kExports)}; }
+ExportList tensor_exports() { return {kTensorExports, std::size(kTensorExports)}; }
 
 }  // namespace ltn

@@ -160,7 +160,7 @@ napi_value take_large(Call& call) {
   return float64_array(call, std::vector<double>(handles.begin(), handles.end()));
 }
 
-const Export kExports[] = {
+const Export kWatchExports[] = {
     exported_body<&configure, 3>("watchConfigure", "watchConfigure(bool on, float sampleBytes, bool deaths) -> ()"),
     exported_body<&define_site, 1>("watchDefineSite", "watchDefineSite(str json) -> int"),
     exported_body<&site, 1>("watchSite", "watchSite(int site) -> str"),
@@ -179,6 +179,6 @@ const Export kExports[] = {
 
 }  // namespace
 
-ExportList watch_exports() { return {kExports, std::size(kExports)}; }
+ExportList watch_exports() { return {kWatchExports, std::size(kWatchExports)}; }
 
 }  // namespace ltn

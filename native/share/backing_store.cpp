@@ -11,7 +11,7 @@ namespace {
 
 // V8's functions by symbol name, so that no V8 header ties the addon to one version. A Node-API value is a v8::Local, a
 // pointer to a slot, and that pointer is `this` of its member functions.
-struct V8 {
+struct BufferFunctions {
   using Is = bool (*)(const void* self);
   using GetBackingStore = std::shared_ptr<v8::BackingStore> (*)(const void* buffer);
 
@@ -23,7 +23,7 @@ struct V8 {
   Is is_detachable = nullptr;
   Is is_resizable = nullptr;
 
-  V8() noexcept {
+  BufferFunctions() noexcept {
     // SharedArrayBuffer::New(Isolate*, std::shared_ptr<BackingStore>): its symbol shows which shared_ptr V8 was built
     // with. Without it the two above may exist, but with that of another C++ library, as in Electron.
     if (dlsym(RTLD_DEFAULT, "_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE") ==
@@ -46,29 +46,29 @@ struct V8 {
   bool complete() const noexcept { return is_shared_array_buffer != nullptr && get_backing_store != nullptr; }
 };
 
-const V8& process_v8() noexcept {
-  static const V8 v8;
-  return v8;
+const BufferFunctions& buffer_functions() noexcept {
+  static const BufferFunctions functions;
+  return functions;
 }
 
 }  // namespace
 
-bool knows_backing_stores() noexcept { return process_v8().complete(); }
+bool knows_backing_stores() noexcept { return buffer_functions().complete(); }
 
 std::shared_ptr<const void> backing_store_of(napi_value value) noexcept {
-  const V8& v8 = process_v8();
+  const BufferFunctions& v8 = buffer_functions();
   if (!v8.complete() || !v8.is_shared_array_buffer(value)) return nullptr;
   return v8.get_backing_store(value);
 }
 
 bool is_detachable(napi_value buffer) noexcept {
-  const V8& v8 = process_v8();
+  const BufferFunctions& v8 = buffer_functions();
   if (v8.is_array_buffer == nullptr || v8.is_detachable == nullptr) return true;
   return v8.is_array_buffer(buffer) && v8.is_detachable(buffer);
 }
 
 HeldStore hold_backing_store(napi_value buffer) noexcept {
-  const V8& v8 = process_v8();
+  const BufferFunctions& v8 = buffer_functions();
   if (v8.is_array_buffer == nullptr || v8.get_array_buffers == nullptr || v8.is_resizable == nullptr ||
       !v8.is_array_buffer(buffer)) {
     return {backing_store_of(buffer), false};  // a shared one can only grow

@@ -28,12 +28,12 @@ using Reallocate = void* (*)(Allocator*, void* data, size_t old_length, size_t n
 // Reallocate.
 constexpr size_t kAllocate = 2, kFree = 4, kReallocate = 5;
 
-struct V8 {
+struct AllocatorFunctions {
   void* (*current_isolate)() = nullptr;
   Allocator* (*allocator_of)(void* isolate) = nullptr;
   Reallocate reallocate = nullptr;  // null in later Nodes
 
-  V8() noexcept {
+  AllocatorFunctions() noexcept {
     find(&current_isolate, "_ZN2v87Isolate10GetCurrentEv");
     find(&allocator_of, "_ZN2v87Isolate23GetArrayBufferAllocatorEv");
     find(&reallocate, "_ZN2v811ArrayBuffer9Allocator10ReallocateEPvmm");
@@ -49,9 +49,9 @@ struct V8 {
   }
 };
 
-const V8& process_v8() noexcept {
-  static const V8 v8;
-  return v8;
+const AllocatorFunctions& allocator_functions() noexcept {
+  static const AllocatorFunctions functions;
+  return functions;
 }
 
 // Memory used by tensors. After V8 released it, it belongs to `released_by`.
@@ -96,7 +96,7 @@ void* reallocate(Allocator* allocator, void* data, size_t old_length, size_t new
       return fresh;
     }
   }
-  return process_v8().reallocate(allocator, data, old_length, new_length);
+  return allocator_functions().reallocate(allocator, data, old_length, new_length);
 }
 
 // Null if this is not an allocator that reallocates like V8's own.
@@ -112,7 +112,8 @@ void** patched_functions(PinRegistry& registry, void** original) {
   auto** const table = static_cast<void**>(info.dli_saddr);
   const size_t words = static_cast<const ElfW(Sym)*>(entry)->st_size / sizeof(void*);
   const auto before = static_cast<size_t>(original - table);
-  if (before + kReallocate >= words || original[kReallocate] != reinterpret_cast<void*>(process_v8().reallocate)) {
+  if (before + kReallocate >= words ||
+      original[kReallocate] != reinterpret_cast<void*>(allocator_functions().reallocate)) {
     return nullptr;
   }
   Functions made{original, std::make_unique<void*[]>(words), nullptr};
@@ -125,7 +126,7 @@ void** patched_functions(PinRegistry& registry, void** original) {
 }  // namespace
 
 bool pin_in_place(const void* begin) {
-  const V8& v8 = process_v8();
+  const AllocatorFunctions& v8 = allocator_functions();
   if (!v8.can_reallocate()) return false;
   PinRegistry& registry = process_registry();
   const std::lock_guard<std::mutex> lock(registry.mutex);

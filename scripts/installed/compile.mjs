@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { cflags, defines } from '../addon-flags.mjs';
+import { compileUnits } from '../compile-units.mjs';
 import { compileFlags, linkFlags } from '../libtorch.mjs';
 import { root } from '../paths.mjs';
 import { StepError } from '../steps/errors.mjs';
@@ -89,20 +90,21 @@ export async function compileAddon({ sources, compiler, headers, libtorch, folde
     ...own,
   ];
   mkdirSync(folder, { recursive: true });
-  // The largest first, so that a long compilation does not run alone at the end.
+  // The units and then the largest first, so that a long compilation does not run alone at the end.
   const bySize = [...sources].sort((a, b) => statSync(b).size - statSync(a).size);
-  const objectOf = (source) => path.join(folder, `${sources.indexOf(source)}-${path.basename(source, '.cpp')}.o`);
+  const units = compileUnits(bySize, path.join(folder, 'units'));
+  const objectOf = (source) => path.join(folder, `${units.indexOf(source)}-${path.basename(source, '.cpp')}.o`);
   let done = 0;
-  onProgress(0, sources.length, '');
-  await inParallel(bySize, jobs, async (source) => {
+  onProgress(0, units.length, '');
+  await inParallel(units, jobs, async (source) => {
     await runQuiet(compiler.command, [...flags, '-o', objectOf(source), '-c', source]);
     done += 1;
-    onProgress(done, sources.length, path.basename(source));
+    onProgress(done, units.length, path.basename(source));
   });
   const shape = process.platform === 'darwin' ? ['-bundle', '-undefined', 'dynamic_lookup'] : ['-shared', '-Wl,-s'];
   await runQuiet(compiler.command, [
     ...compiler.args,
-    ...[...shape, '-pthread', ...sources.map(objectOf)],
+    ...[...shape, '-pthread', ...units.map(objectOf)],
     ...[...linkFlags(libtorch), '-o', addon],
   ]);
 }

@@ -11,6 +11,7 @@
 #include "native/accounting/cpu_allocator.h"
 #include "native/handles/slot_table.h"
 #include "test/native/support/allocations.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn {
 
@@ -39,8 +40,6 @@ void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace ltn::handles {
 namespace {
-
-void ignore_report(void*, int64_t) {}
 
 class ChargeFailure : public ::testing::Test {
  protected:

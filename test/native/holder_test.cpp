@@ -8,15 +8,12 @@
 #include <vector>
 
 #include "native/handles/slot_table.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn::handles {
 namespace {
 
 using accounting::ExternalMemory;
-
-void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(context) += bytes; }
-
-uint64_t ledger_bytes() { return accounting::ledger_totals().bytes; }
 
 struct Parts {
   std::vector<at::Tensor> tensors;
@@ -54,7 +51,7 @@ class HolderTest : public ::testing::Test {
 
   std::shared_ptr<Parts> parts = std::make_shared<Parts>();
   int64_t reported = 0;
-  ExternalMemory external{&ignore_report, &reported};
+  ExternalMemory external{&sum_reports, &reported};
   Flags flags;
   SlotTable table{1, external, flags};
 };

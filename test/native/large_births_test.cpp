@@ -8,17 +8,16 @@
 
 #include "native/audit/audit.h"
 #include "native/handles/slot_table.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn::handles {
 namespace {
-
-void report_nothing(void*, int64_t) {}
 
 class LargeBirthsTest : public ::testing::Test {
  protected:
   ~LargeBirthsTest() override { LargeBirths::of_thread().set_threshold(LargeBirths::kOff); }
 
-  accounting::ExternalMemory external{&report_nothing, nullptr};
+  accounting::ExternalMemory external{&ignore_report, nullptr};
   Flags flags;
   SlotTable table{5, external, flags};
 };

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "native/accounting/storage_ledger.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn::accounting {
 namespace {
-
-c10::StorageImpl* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
 // An environment as seen by the ledger. `told` is the memory reported to its V8.
 struct Environment {

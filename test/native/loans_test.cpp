@@ -13,14 +13,10 @@
 #include "native/handles/holder.h"
 #include "native/handles/slot_table.h"
 #include "test/native/support/allocations.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn::handles {
 namespace {
-
-void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(context) += bytes; }
-
-uint64_t ledger_bytes() { return accounting::ledger_totals().bytes; }
-uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
 
 at::Tensor sparse(int64_t elements) {
   return at::sparse_coo_tensor(at::zeros({1, elements}, at::kLong), at::zeros({elements}, at::kFloat), {100});
@@ -53,7 +49,7 @@ class LoansTest : public ::testing::Test {
 
   const uint64_t before = ledger_bytes();
   int64_t reported = 0;
-  accounting::ExternalMemory external{&ignore_report, &reported};
+  accounting::ExternalMemory external{&sum_reports, &reported};
   Flags flags;
   SlotTable table{1, external, flags};
 };
@@ -204,9 +200,9 @@ TEST_F(LoansTest, TheTensorsInsideASparseOneAreOnLoanWithIt) {
   EXPECT_EQ(bytes(), 0u);
 }
 
-class Parts final : public Holder {
+class HeldParts final : public Holder {
  public:
-  explicit Parts(std::vector<at::Tensor> tensors) : tensors(std::move(tensors)) {
+  explicit HeldParts(std::vector<at::Tensor> tensors) : tensors(std::move(tensors)) {
     refresh([](const at::Tensor&) { return true; });
   }
   bool refresh(const MayRead& may_read) override {
@@ -223,7 +219,7 @@ class Parts final : public Holder {
 
 TEST_F(LoansTest, AModelWithAPartOnLoanIsReadLater) {
   const at::Tensor part = at::zeros({2}, at::kFloat);
-  const Handle model = table.create(at::detail::make_tensor<Parts>(std::vector<at::Tensor>{part}));
+  const Handle model = table.create(at::detail::make_tensor<HeldParts>(std::vector<at::Tensor>{part}));
   EXPECT_EQ(bytes(), 8u);
   lend(1, {part});
   part.set_data(at::zeros({50}, at::kFloat));
@@ -268,7 +264,7 @@ TEST(LoansEnd, TheTableMayEndWhileABatchIsUnderWay) {
   int64_t reported = 0;
   at::Tensor of_the_step = sparse(2);
   {
-    accounting::ExternalMemory external{&ignore_report, &reported};
+    accounting::ExternalMemory external{&sum_reports, &reported};
     Flags flags;
     SlotTable table{1, external, flags};
     table.create(at::Tensor(of_the_step));

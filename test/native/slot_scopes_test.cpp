@@ -12,12 +12,11 @@
 
 #include "native/audit/audit.h"
 #include "native/handles/slot_table.h"
+#include "test/native/support/ledger.h"
 #include "test/native/support/packets.h"
 
 namespace ltn::handles {
 namespace {
-
-void ignore_report(void*, int64_t) {}
 
 class SlotScopes : public ::testing::Test {
  protected:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "native/accounting/cpu_allocator.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn::handles {
 
@@ -22,11 +23,6 @@ struct SlotTablePeek {
 namespace {
 
 using accounting::ExternalMemory;
-
-void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(context) += bytes; }
-
-uint64_t ledger_bytes() { return accounting::ledger_totals().bytes; }
-uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
 
 // Like the addon: with its allocator installed, and each op's arguments read by use() and settled after it.
 class SlotTableTest : public ::testing::Test {
@@ -46,7 +42,7 @@ class SlotTableTest : public ::testing::Test {
   }
 
   int64_t reported = 0;
-  ExternalMemory external{&ignore_report, &reported};
+  ExternalMemory external{&sum_reports, &reported};
   Flags flags;
   SlotTable table{1, external, flags};
 };
@@ -247,7 +243,7 @@ TEST(SlotTableEnd, TheDestructorFreesEverything) {
   const uint64_t bytes = ledger_bytes();
   const uint64_t tensors = ledger_tensors();
   int64_t reported = 0;
-  ExternalMemory external(&ignore_report, &reported);
+  ExternalMemory external(&sum_reports, &reported);
   const at::Tensor outside = at::zeros({8});
   {
     Flags flags;

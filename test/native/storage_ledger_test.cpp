@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
+#include "test/native/support/ledger.h"
+
 namespace ltn::accounting {
 namespace {
-
-c10::StorageImpl* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
 class StorageLedger : public ::testing::Test {
  protected:

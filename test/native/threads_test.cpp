@@ -25,6 +25,7 @@
 #include "native/handles/slot_table.h"
 #include "native/share/alias.h"
 #include "native/share/token_table.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn {
 namespace {
@@ -32,8 +33,6 @@ namespace {
 using handles::Handle;
 using handles::Reach;
 using handles::SlotTable;
-
-void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(context) += bytes; }
 
 // native/async/mailbox.h without Node: the ends of batches, for the thread that sent them.
 class Ends {
@@ -176,7 +175,7 @@ class Environment {
   async::Pool& pool_;
   const int rounds_;
   int64_t reported_ = 0;
-  accounting::ExternalMemory external_{&ignore_report, &reported_};
+  accounting::ExternalMemory external_{&sum_reports, &reported_};
   handles::Flags flags_;
   Ends ends_;
   std::vector<Handle> targets_, leaves_;
@@ -208,7 +207,7 @@ TEST_F(Threads, EnvironmentsShareTensorsByTokens) {
   std::vector<std::pair<share::TokenId, std::shared_ptr<const void>>> offered;  // guarded by mutex
   together(4, [&](uint32_t number) {
     int64_t reported = 0;
-    accounting::ExternalMemory external{&ignore_report, &reported};
+    accounting::ExternalMemory external{&sum_reports, &reported};
     handles::Flags flags;
     {
       SlotTable table(number, external, flags);

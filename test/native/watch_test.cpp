@@ -6,11 +6,10 @@
 
 #include "native/audit/audit.h"
 #include "native/handles/slot_table.h"
+#include "test/native/support/ledger.h"
 
 namespace ltn::handles {
 namespace {
-
-void report_nothing(void*, int64_t) {}
 
 at::Tensor floats(int64_t count) { return at::empty({count}); }
 
@@ -53,7 +52,7 @@ TEST(Watch, ForgetsItsSitesWithoutListeners) {
 }
 
 TEST(Watch, BelongsToOneGenerationOfASlot) {
-  accounting::ExternalMemory external(&report_nothing, nullptr);
+  accounting::ExternalMemory external(&ignore_report, nullptr);
   Flags flags;
   SlotTable table(1, external, flags);
   const Handle before = table.create(floats(1));
@@ -88,7 +87,7 @@ TEST(Watch, BelongsToOneGenerationOfASlot) {
 }
 
 TEST(Watch, AnEndedTableIsUnsubscribed) {
-  accounting::ExternalMemory external(&report_nothing, nullptr);
+  accounting::ExternalMemory external(&ignore_report, nullptr);
   Flags flags;
   {
     SlotTable table(2, external, flags);
@@ -111,7 +110,7 @@ TEST(Watch, SamplesByBytes) {
 }
 
 TEST(SlotTable, ForEachSeesEveryLiveTensorOnce) {
-  accounting::ExternalMemory external(&report_nothing, nullptr);
+  accounting::ExternalMemory external(&ignore_report, nullptr);
   Flags flags;
   SlotTable table(3, external, flags);
   const Handle kept = table.create(floats(4));

@@ -1,11 +1,10 @@
 #include <set>
 
 #include "codegen/bindings/dts/members.h"
+#include "codegen/bindings/text/names.h"
 
 namespace codegen {
 namespace {
-
-bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 size_t word_end(const std::string& text, size_t at) {
   while (at < text.size() && is_word(text[at])) ++at;

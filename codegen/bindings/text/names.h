@@ -11,6 +11,11 @@ std::string camel_case(const std::string& name);
 // Like camel_case, with a trailing underscore for words that JavaScript forbids as names.
 std::string argument_js_name(const std::string& name);
 
+// Whether it is an ASCII letter, a digit or an underscore.
+inline bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 // Whether JavaScript forbids `word` as a variable's name.
 bool is_reserved(const std::string& word);
 
