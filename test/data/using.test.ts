@@ -1,5 +1,7 @@
 /** `using` and `await using` of loaders, their passes, and progress. */
 import { readdirSync } from 'node:fs';
+import * as path from 'node:path';
+import { run } from '../support/child';
 import { balancedAsync, counts, torch } from '../support/torch';
 
 const { DataLoader, TensorDataset } = torch.utils.data;
@@ -86,4 +88,9 @@ test('using of progress writes the last line, once', () => {
     progress.end();
   }
   expect(text.match(/step \d/g)).toEqual(['step 2', 'step 3']);
+});
+
+test('dispose waits for a worker that has answered the end of its pass, and the process stays until then', async () => {
+  const { code, stdout, stderr } = await run(process.execPath, [path.join(__dirname, 'programs/ending.mjs')]);
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'disposed\n', stderr: '' });
 });

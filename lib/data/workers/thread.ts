@@ -53,7 +53,7 @@ export class Thread {
       this.error = error;
     });
     this.#worker.on('exit', () => {
-      this.#alive = false;
+      this.#alive = false; // which ends every hold
       onExit(this);
     });
   }
@@ -95,7 +95,9 @@ export class Thread {
     else this.#worker.unref();
   }
 
+  /** The process stays until it has ended, also if a pass that waits for it is answered before. */
   terminate(): Promise<unknown> {
+    this.hold(true);
     return this.#worker.terminate();
   }
 }
