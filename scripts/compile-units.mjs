@@ -35,7 +35,9 @@ export function compileUnits(sources, folder) {
   const units = [];
   while (written.length > 0) {
     const file = path.join(folder, `unit_${units.length}.cpp`);
-    const lines = written.splice(0, FILES_IN_UNIT).map((source) => `#include "${path.resolve(root, source)}"\n`);
+    // From the root, which is among the include folders: an addon must not name the folder that it was built in.
+    const names = written.splice(0, FILES_IN_UNIT).map((source) => path.relative(root, path.resolve(root, source)));
+    const lines = names.map((name) => `#include "${name.replaceAll(path.sep, '/')}"\n`);
     writeIfChanged(file, lines.join(''));
     units.push(file);
   }

@@ -7,7 +7,9 @@
  *   --again            for a second platform: also without the files of test/portable.json, which depend on neither libtorch
  *                      nor the system, and with fewer seeds and programs where a test has many (LTN_AGAIN)
  *   --matrix=RELEASE   also run the suite in that Debian release (scripts/matrix.mjs), counted in the last line; where a test
- *                      has many seeds, each platform takes half of them (LTN_FIRST, LTN_AGAIN)
+ *                      has many seeds, the platforms share them (LTN_FIRST, LTN_AGAIN)
+ *   --minutes=N        with --matrix: N minutes after the start no further test file of that release begins; the files that
+ *                      depend most on libtorch come first, and those left out are counted in the table
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -19,6 +21,7 @@ import { buildAll } from './steps/build.mjs';
 import { checkLedger, ensureCodegen } from './steps/codegen.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
 import { jestTests, slowestFiles } from './steps/jest.mjs';
+import { jestUntil } from './steps/jest-until.mjs';
 import { lintCpp, lintScripts } from './steps/lint.mjs';
 import { withLock } from './steps/lock.mjs';
 import { lintPaths } from './steps/named-paths.mjs';
@@ -29,12 +32,13 @@ import { filesBelow } from './steps/stamps.mjs';
 import { Tally } from './steps/tally.mjs';
 import { typecheck } from './steps/typecheck.mjs';
 
-const usage = `usage: npm test [-- [AREA…] [--fast] [--no-lint] [--again] [--matrix=RELEASE]…]
+const usage = `usage: npm test [-- [AREA…] [--fast] [--no-lint] [--again] [--matrix=RELEASE]… [--minutes=N]]
   AREA               only these folders or files of test/: audit, audit/run, native
   --fast             without lint, native tests, type check and the files of test/slow.json
   --no-lint          skip lint and format checks
   --again            for a second platform: no lint, no file of test/portable.json, fewer seeds
-  --matrix=RELEASE   also run the suite in that Debian release: ${releases.join(', ')}`;
+  --matrix=RELEASE   also run the suite in that Debian release: ${releases.join(', ')}
+  --minutes=N        begin no further test file of that release N minutes after the start`;
 
 /** The areas whose tests are C++ and run together. */
 const nativeAreas = ['codegen', 'native'];
@@ -55,6 +59,8 @@ function readOptions() {
         'no-lint': { type: 'boolean', default: false },
         again: { type: 'boolean', default: false },
         matrix: { type: 'string', multiple: true, default: [] },
+        minutes: { type: 'string' },
+        until: { type: 'string' }, // of the run in the other release: the time in ms since 1970
       },
     });
     const areas = positionals.map((area) => area.replace(/^test\//, '').replace(/\/$|(\.test)?\.ts$/, ''));
@@ -64,7 +70,10 @@ function readOptions() {
     if (area !== undefined) throw new Error(`expected a folder or file of test/, got ${area}`);
     if (values.matrix.length > 0 && (values.fast || areas.length > 0))
       throw new Error('--matrix runs the whole suite: expected neither AREA nor --fast');
-    return { ...values, areas, lint: !values['no-lint'] && !values.again };
+    const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
+    if (!(minutes > 0)) throw new Error(`--minutes: expected a number above 0, got ${values.minutes}`);
+    const until = values.until === undefined ? undefined : Number(values.until);
+    return { ...values, minutes, until, areas, lint: !values['no-lint'] && !values.again };
   } catch (error) {
     throw new StepError(`${error.message}\n${usage}`);
   }
@@ -87,12 +96,25 @@ async function runSome(tally, { areas, fast }) {
 const listed = (name) => JSON.parse(readFileSync(inRoot('test', name), 'utf8'));
 
 /** The tests that depend on the platform. */
-function jestAgain() {
-  const skipped = listed('portable.json').map((file) => `<rootDir>/${file}`);
-  return jestTests(['--testPathIgnorePatterns', ...skipped], { env: { ...process.env, LTN_AGAIN: '1' } });
+function jestAgain(until = Number.POSITIVE_INFINITY) {
+  const skipped = listed('portable.json');
+  const files = testFiles().filter((file) => !skipped.includes(file));
+  return jestUntil(files, { until, env: { ...process.env, LTN_AGAIN: '1' } });
 }
 
-async function runAll(tally, { lint, again, matrix }) {
+/** The suite in another release, if it can be compiled there before `until`, to judge by the time it took here. */
+async function testIn(release, { until, compiled }) {
+  if (Date.now() + compiled > until) {
+    say(`The time is over: Debian ${release} was not tested.`);
+    return { passed: 0, failed: 0, skipped: 0 };
+  }
+  const outcome = await runSuite(release, { again: true, until });
+  say(tableOf([outcome]));
+  return { passed: outcome.passed, failed: outcome.failed, skipped: 0 };
+}
+
+async function runAll(tally, { lint, again, matrix, minutes, until }) {
+  const start = Date.now();
   await tally.part('set-up', () => prepare(lint ? ['lint'] : []), { needed: true });
   // Starts now, because it mostly waits for downloads. The part of that release reports a failure.
   const roots = new Map(matrix.map((release) => [release, prepareRoot(release)]));
@@ -113,18 +135,23 @@ async function runAll(tally, { lint, again, matrix }) {
   ]);
   await tally.part('build', () => buildAll(), { needed: true });
   const env = { ...process.env, ...(matrix.length > 0 ? { LTN_FIRST: '1' } : {}) };
-  await tally.part('Jest', () => (again ? jestAgain() : jestTests([], { env })));
+  const compiled = Date.now() - start;
+  let left = 0;
+  await tally.part('Jest', async () => {
+    if (!again) return jestTests([], { env });
+    const counts = await jestAgain(until);
+    left = counts.left;
+    return counts;
+  });
   const slowest = slowestFiles(10);
   for (const release of matrix) {
     await tally.part(`Debian ${release}`, async () => {
       await roots.get(release);
-      const outcome = await runSuite(release, { again: true });
-      say(tableOf([outcome]));
-      return { passed: outcome.passed, failed: outcome.failed, skipped: 0 };
+      return testIn(release, { until: start + minutes * 60_000, compiled });
     });
   }
   mkdirSync(buildDir, { recursive: true });
-  writeFileSync(inRoot('build', 'tally.json'), JSON.stringify(tally.totals()));
+  writeFileSync(inRoot('build', 'tally.json'), JSON.stringify({ ...tally.totals(), left }));
   return slowest;
 }
 

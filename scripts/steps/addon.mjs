@@ -56,7 +56,14 @@ export async function ensureAddon() {
   const { cuda, cudaInclude } = findLibtorch();
   const inputs = {
     files: filesBelow(
-      ['native', 'binding.gyp', 'scripts/gyp-sources.mjs', 'scripts/libtorch.mjs', 'lib/libtorch'],
+      [
+        'native',
+        'binding.gyp',
+        'scripts/compile-units.mjs',
+        'scripts/gyp-sources.mjs',
+        'scripts/libtorch.mjs',
+        'lib/libtorch',
+      ],
       ['.cpp', '.h', '.txt', '.gyp', '.mjs', '.js'],
     ),
     values: {
