@@ -159,6 +159,124 @@ inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, c
   return has_labels(log_probs, targets, at::IntArrayRef(list.data_ptr<int64_t>(), static_cast<size_t>(list.numel())));
 }
 
+// The sizes before the last `count` dimensions, of which it has as many.
+inline at::IntArrayRef first_sizes(const at::Tensor& tensor, size_t count) {
+  return tensor.sizes().slice(0, static_cast<size_t>(tensor.dim()) - count);
+}
+
+// Whether the gradient is that of a tensor, or of a batch, padded by two numbers for each dimension, from the last. Of
+// too few dimensions the op itself tells.
+template <class Padding>
+bool is_of_padded(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
+  const size_t padded = padding.size() / 2;
+  const auto dims = static_cast<size_t>(self.dim());
+  if (dims <= padded) return true;
+  if (dims > padded + 2 || grad.dim() != self.dim() || first_sizes(grad, padded) != first_sizes(self, padded)) {
+    return false;
+  }
+  for (size_t i = 0; i < padded; ++i) {
+    int64_t size = self.size(-1 - static_cast<int64_t>(i));
+    if (__builtin_add_overflow(size, number_of(padding[2 * i]), &size) ||
+        __builtin_add_overflow(size, number_of(padding[2 * i + 1]), &size) ||
+        grad.size(-1 - static_cast<int64_t>(i)) != size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class Padding>
+bool is_reflected(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
+  if (!is_of_padded(grad, self, padding)) return false;
+  const size_t padded = padding.size() / 2;
+  if (static_cast<size_t>(self.dim()) <= padded || (grad.numel() == 0 && self.numel() == 0)) return true;
+  for (size_t i = 0; i < padded; ++i) {
+    const int64_t size = self.size(-1 - static_cast<int64_t>(i));
+    if (number_of(padding[2 * i]) >= size || number_of(padding[2 * i + 1]) >= size) return false;
+  }
+  return true;
+}
+
+template <class Padding>
+bool is_replicated(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
+  return is_of_padded(grad, self, padding) && (grad.numel() == 0 || self.numel() > 0);
+}
+
+inline bool holds_windows(const at::Tensor& windows, int64_t size) {
+  return windows.dim() == 0 ? size <= 1 : windows.size(-1) >= size;
+}
+
+// Whether the indices are places in the last dimensions of a tensor. Of too few dimensions the op itself tells.
+inline bool are_places(const at::Tensor& self, const at::Tensor& indices, size_t dims) {
+  if (static_cast<size_t>(self.dim()) < dims) return true;
+  return all_below(indices, c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim()) - dims)));
+}
+
+inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {
+  if (self.dim() < 2 || matrices.dim() < 2) return true;  // the op itself tells
+  return matrices.size(-1) == matrices.size(-2) && self.size(-2) == matrices.size(-1) &&
+         first_sizes(self, 2) == first_sizes(matrices, 2);
+}
+
+// Whether a view with these sizes and strides, which are as many, lies in the memory of the tensor.
+template <class Sizes, class Strides>
+bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& strides) {
+  if (sizes.size() != strides.size() || !self.has_storage() || !self.is_cpu()) return true;
+  int64_t last = self.storage_offset();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (number_of(sizes[i]) <= 0) return true;  // of negative sizes the op itself tells
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t stride = number_of(strides[i]);
+    int64_t reach = 0;
+    if (stride < 0 || __builtin_mul_overflow(number_of(sizes[i]) - 1, stride, &reach) ||
+        __builtin_add_overflow(last, reach, &last)) {
+      return false;
+    }
+  }
+  return static_cast<uint64_t>(last) < self.storage().nbytes() / self.element_size();
+}
+
+// Whether the arguments are those of a CTC loss and of its result, by their sizes. Labels: has_labels.
+inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                            at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& loss,
+                            const at::Tensor& log_alpha, int64_t blank) {
+  if (log_probs.dim() != 3 || log_alpha.dim() != 3) return true;  // the op itself tells
+  const int64_t steps = log_probs.size(0);
+  const int64_t batch = log_probs.size(1);
+  const auto is_of_batch = [&](int64_t count) { return count == batch; };
+  if (!is_of_batch(grad.numel()) || !is_of_batch(loss.numel()) || !is_of_batch(log_alpha.size(0)) ||
+      !is_of_batch(static_cast<int64_t>(input_lengths.size())) ||
+      !is_of_batch(static_cast<int64_t>(target_lengths.size())) || log_alpha.size(1) < steps || blank < 0 ||
+      blank >= log_probs.size(2) || (targets.dim() == 2 && targets.size(0) != batch)) {
+    return false;
+  }
+  int64_t labels = 0;
+  for (size_t i = 0; i < target_lengths.size(); ++i) {
+    const int64_t length = target_lengths[i];
+    if (length < 0 || length > targets.numel() || 2 * length + 1 > log_alpha.size(2)) return false;
+    if (targets.dim() == 2 && length > targets.size(1)) return false;
+    if (input_lengths[i] < 0 || input_lengths[i] > steps) return false;
+    labels += length;
+  }
+  return targets.dim() == 2 || labels <= targets.numel();
+}
+
+inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                            const at::Tensor& input_lengths, const at::Tensor& target_lengths, const at::Tensor& loss,
+                            const at::Tensor& log_alpha, int64_t blank) {
+  const auto is_list = [](const at::Tensor& lengths) {
+    return lengths.is_cpu() && lengths.layout() == at::kStrided && !lengths.is_quantized();
+  };
+  if (!is_list(input_lengths) || !is_list(target_lengths)) return true;
+  const at::Tensor inputs = input_lengths.to(at::kLong).contiguous();
+  const at::Tensor labels = target_lengths.to(at::kLong).contiguous();
+  const auto as_list = [](const at::Tensor& lengths) {
+    return at::IntArrayRef(lengths.data_ptr<int64_t>(), static_cast<size_t>(lengths.numel()));
+  };
+  return is_ctc_gradient(grad, log_probs, targets, as_list(inputs), as_list(labels), loss, log_alpha, blank);
+}
+
 // Check::check throws c10::Error for arguments that the kernel of `function` does not survive.
 template <auto function, class Check>
 struct Guarded;
