@@ -102,12 +102,25 @@ function jestAgain(until = Number.POSITIVE_INFINITY) {
   return jestUntil(files, { until, env: { ...process.env, LTN_AGAIN: '1' } });
 }
 
-/** The suite in another release, if it can be compiled there before `until`, to judge by the time it took here. */
-async function testIn(release, { until, compiled }) {
-  if (Date.now() + compiled > until) {
-    say(`The time is over: Debian ${release} was not tested.`);
-    return { passed: 0, failed: 0, skipped: 0 };
+/**
+ * The suite in another release. With a limit of time it is left out if it cannot be compiled there before `until`, to judge by the
+ * time it took here, or if its root cannot be made, for which packages are downloaded.
+ */
+async function testIn(release, { until, compiled, root: begun }) {
+  const none = { passed: 0, failed: 0, skipped: 0 };
+  const isLate = () => {
+    if (Date.now() + compiled > until) say(`The time is over: Debian ${release} was not tested.`);
+    return Date.now() + compiled > until;
+  };
+  if (isLate()) return none;
+  try {
+    await (begun ?? prepareRoot(release));
+  } catch (error) {
+    if (until === Number.POSITIVE_INFINITY) throw error;
+    say(`Debian ${release} was not tested: ${error.message}`);
+    return none;
   }
+  if (isLate()) return none;
   const outcome = await runSuite(release, { again: true, until });
   say(tableOf([outcome]));
   return { passed: outcome.passed, failed: outcome.failed, skipped: 0 };
@@ -116,8 +129,10 @@ async function testIn(release, { until, compiled }) {
 async function runAll(tally, { lint, again, matrix, minutes, until }) {
   const start = Date.now();
   await tally.part('set-up', () => prepare(lint ? ['lint'] : []), { needed: true });
-  // Starts now, because it mostly waits for downloads. The part of that release reports a failure.
-  const roots = new Map(matrix.map((release) => [release, prepareRoot(release)]));
+  // Starts now, because it mostly waits for downloads. The part of that release reports a failure. Where time is limited it
+  // starts after the tests here, which it would delay.
+  const early = Number.isFinite(minutes) ? [] : matrix;
+  const roots = new Map(early.map((release) => [release, prepareRoot(release)]));
   for (const made of roots.values()) made.catch(() => {});
   if (lint) {
     await tally.part('lint: TypeScript and JavaScript', () => lintScripts());
@@ -145,10 +160,8 @@ async function runAll(tally, { lint, again, matrix, minutes, until }) {
   });
   const slowest = slowestFiles(10);
   for (const release of matrix) {
-    await tally.part(`Debian ${release}`, async () => {
-      await roots.get(release);
-      return testIn(release, { until: start + minutes * 60_000, compiled });
-    });
+    const limits = { until: start + minutes * 60_000, compiled, root: roots.get(release) };
+    await tally.part(`Debian ${release}`, () => testIn(release, limits));
   }
   mkdirSync(buildDir, { recursive: true });
   writeFileSync(inRoot('build', 'tally.json'), JSON.stringify({ ...tally.totals(), left }));

@@ -2,7 +2,6 @@
 'use strict';
 
 const assert = require('node:assert');
-const v8 = require('node:v8');
 const { Model } = require('./model.cjs');
 const { Draw, World } = require('./world.cjs');
 const { wheel, withoutGraphs } = require('./steps.cjs');
@@ -15,9 +14,6 @@ const SLACK = 2 ** 20;
 const PATIENCE_MS = 15_000 * Number(process.env.LTN_TIME_FACTOR ?? 1);
 /** The maximum number of handles in a run. */
 const MOST = 40;
-
-/** `process.memoryUsage().external`, which also reads the resident memory from a file. */
-const external = () => v8.getHeapStatistics().external_memory;
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 class Thrown extends Error {}
@@ -32,7 +28,7 @@ class Run {
     this.log = [];
     this.before = torch.memory();
     this.reportedBefore = peer.reportedHere();
-    this.externalBefore = external();
+    this.externalBefore = process.memoryUsage().external;
     this.failure = undefined;
     this.hasSome = false; // the other thread has handles
     this.opened = []; // scopes opened by hand: { scope, model }
@@ -124,7 +120,7 @@ class Run {
   compareExternal(bytes) {
     const { model, peer } = this;
     this.toldHere = model.sharing.toldHere(model.handles);
-    this.within(external() - this.externalBefore - this.toldHere, 'process.memoryUsage().external');
+    this.within(process.memoryUsage().external - this.externalBefore - this.toldHere, 'process.memoryUsage().external');
     // Not queried while it has and had no tensors.
     const hadSome = this.hasSome;
     this.hasSome = model.sharing.there.size > 0;
