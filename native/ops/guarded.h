@@ -153,8 +153,13 @@ inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, a
   return true;
 }
 
+// Whether a guard can read the lengths. Of other tensors the op itself tells: it expects integers.
+inline bool are_lengths(const at::Tensor& lengths) {
+  return lengths.is_cpu() && lengths.layout() == at::kStrided && at::isIntegralType(lengths.scalar_type(), false);
+}
+
 inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& lengths) {
-  if (!lengths.is_cpu() || lengths.layout() != at::kStrided || lengths.is_quantized()) return true;
+  if (!are_lengths(lengths)) return true;
   const at::Tensor list = lengths.to(at::kLong).contiguous();
   return has_labels(log_probs, targets, at::IntArrayRef(list.data_ptr<int64_t>(), static_cast<size_t>(list.numel())));
 }
@@ -254,21 +259,18 @@ inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs,
   int64_t labels = 0;
   for (size_t i = 0; i < target_lengths.size(); ++i) {
     const int64_t length = target_lengths[i];
-    if (length < 0 || length > targets.numel() || 2 * length + 1 > log_alpha.size(2)) return false;
+    if (length < 0 || length > targets.numel() - labels || length >= (log_alpha.size(2) + 1) / 2) return false;
     if (targets.dim() == 2 && length > targets.size(1)) return false;
     if (input_lengths[i] < 0 || input_lengths[i] > steps) return false;
     labels += length;
   }
-  return targets.dim() == 2 || labels <= targets.numel();
+  return true;
 }
 
 inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                             const at::Tensor& input_lengths, const at::Tensor& target_lengths, const at::Tensor& loss,
                             const at::Tensor& log_alpha, int64_t blank) {
-  const auto is_list = [](const at::Tensor& lengths) {
-    return lengths.is_cpu() && lengths.layout() == at::kStrided && !lengths.is_quantized();
-  };
-  if (!is_list(input_lengths) || !is_list(target_lengths)) return true;
+  if (!are_lengths(input_lengths) || !are_lengths(target_lengths)) return true;
   const at::Tensor inputs = input_lengths.to(at::kLong).contiguous();
   const at::Tensor labels = target_lengths.to(at::kLong).contiguous();
   const auto as_list = [](const at::Tensor& lengths) {
