@@ -1,5 +1,5 @@
 /**
- * Files of the addon that are compiled together. Libtorch's headers take nine tenths of the time of most files, and a unit
+ * Files of the addon that are compiled together. Libtorch's headers take most of the time of most files, and a unit
  * parses and instantiates them once. The generated files are large enough to stay alone.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -70,6 +70,8 @@ function readOptions() {
     if (area !== undefined) throw new Error(`expected a folder or file of test/, got ${area}`);
     if (values.matrix.length > 0 && (values.fast || areas.length > 0))
       throw new Error('--matrix runs the whole suite: expected neither AREA nor --fast');
+    if (values.minutes !== undefined && values.matrix.length === 0)
+      throw new Error('--minutes limits the run in another release: expected --matrix=RELEASE beside it');
     const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
     if (!(minutes > 0)) throw new Error(`--minutes: expected a number above 0, got ${values.minutes}`);
     const until = values.until === undefined ? undefined : Number(values.until);

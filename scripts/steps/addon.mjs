@@ -71,6 +71,7 @@ export async function ensureAddon() {
       cuda: [cuda, cudaInclude],
       node: process.version,
       headers: nodeHeaders(),
+      units: process.env.LTN_UNITS !== '0',
       format: 1,
     },
     outputs: [addonFile, path.join(path.dirname(addonFile), 'binding.json')],
