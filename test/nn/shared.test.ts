@@ -223,7 +223,7 @@ test('loadStateDict with assign takes a module off the meta device', () => {
   torch.noGrad(() => from.first.weight.fill_(7));
   expect([to.first.weight.sum().item(), to.norm.runningMean.toArray()]).toEqual([28, [0, 0]]);
   expect(to.lazy.forward(torch.ones([1, 2], { dtype: 'float64' })).shape).toEqual([1, 3]);
-  const { tensors } = torch.memory();
+  const { tensors } = settled();
   to.dispose();
   expect(tensors - torch.memory().tensors).toBe(all.length);
   from.dispose();

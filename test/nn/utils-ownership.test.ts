@@ -1,5 +1,5 @@
 /** torch.nn.utils: who owns which tensor. */
-import { thrown, torch, untyped } from '../support/torch';
+import { settled, thrown, torch, untyped } from '../support/torch';
 
 const { utils } = untyped.nn;
 type Tensor = ReturnType<typeof torch.ones>;
@@ -57,7 +57,7 @@ const doubled = <M extends Cell>(cell: M): M => utils.parametrize.registerParame
 test('forward of a module with parametrizations leaves what the program keeps', async () => {
   const x = torch.ones([3]);
   const cell = doubled(new Cell());
-  const before = torch.memory().tensors;
+  const before = settled().tensors;
   const sum = cell.forward(x);
   // `last` and the sum; the computed weight is released.
   expect([torch.memory().tensors - before, cell.last.toArray(), sum.item()]).toEqual([2, [2, 2, 2], 6]);
@@ -79,7 +79,7 @@ test('forward of a module with parametrizations leaves what the program keeps', 
 
 test('forward of a module with parametrizations: in scopes, with gradients, after an error', async () => {
   const cell = doubled(new Cell());
-  const before = torch.memory().tensors;
+  const before = settled().tensors;
   torch.scope(() => {
     cell.forward(torch.ones([3])).backward();
     expect(cell.w.requiresGrad).toBe(true);
@@ -112,7 +112,7 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
     [new DataLoader({ length: 2, getItem: () => 0, getItems: () => rows } as never), 5],
   ];
   for (const [loader, mean] of loaders) {
-    const before = torch.memory().tensors;
+    const before = settled().tensors;
     const done: Promise<void> = torch.optim.swaUtils.updateBn(loader, net);
     expect(done).toBeInstanceOf(Promise);
     await done;
@@ -137,7 +137,7 @@ const present: typeof removed = {
 
 test.each(Object.keys(present))('%s: dispose of the module releases the first weight', (name) => {
   for (const change of [present[name]!, removed[name]!]) {
-    const before = torch.memory().tensors;
+    const before = settled().tensors;
     const layer = new torch.nn.Linear(3, 4);
     const first = layer.weight;
     change(layer);

@@ -4,7 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { ROOT, thrown, torch, untyped } from '../support/torch';
+import { ROOT, settled, thrown, torch, untyped } from '../support/torch';
 import { bytesOf } from './recorded';
 import { cases } from './utils-cases';
 
@@ -61,7 +61,7 @@ test('a recurrent layer leaves nothing but its results', () => {
   torch.scope(() => {
     const layer = new torch.nn.LSTM(2, 3);
     const packed = torch.nn.utils.rnn.packSequence([torch.ones([2, 2]), torch.ones([3, 2])], false);
-    const before = torch.memory().tensors;
+    const before = settled().tensors;
     const [output, [hidden, cell]] = layer.forward(packed);
     expect(torch.memory().tensors - before).toBe(3);
     expect([output.data.shape, hidden.shape, cell.shape]).toEqual([
@@ -121,7 +121,7 @@ test.each(Object.keys(modules))('%s: forward leaves its result, copies work, dis
     const x = torch.randn([2, 3]);
     const module = modules[name]!();
     module.eval().forward(x);
-    const before = torch.memory().tensors;
+    const before = settled().tensors;
     const result = module.forward(x);
     expect(torch.memory().tensors - before).toBe(1);
     const copy = module.deepCopy();
@@ -245,7 +245,7 @@ test('averages: of several parameters at once, of an asynchronous loader, with w
     new AveragedModel(net, { multiAvgFn: getSwaMultiAvgFn() }),
     new AveragedModel(net, { multiAvgFn: getEmaMultiAvgFn(0.75) }),
   ];
-  const before = torch.memory().tensors;
+  const before = settled().tensors;
   for (const value of [1, 3, 8]) {
     setAll(value);
     mean.updateParameters(net);

@@ -1,5 +1,5 @@
 /** torch.amp.GradScaler: Python's rules for the scale, its state dict, its refusals. */
-import { codeOf, torch } from '../support/torch';
+import { codeOf, settled, torch } from '../support/torch';
 
 const cpu = (options = {}) => new torch.amp.GradScaler({ device: 'cpu', initScale: 8, growthInterval: 2, ...options });
 
@@ -138,7 +138,7 @@ test('an iteration leaves no tensor behind', () => {
   const round = () => torch.scope(() => iterate(scaler, run, 1));
   round();
   run.optimizer.zeroGrad();
-  const before = torch.memory().tensors;
+  const before = settled().tensors;
   for (let i = 0; i < 10; i++) round();
   run.optimizer.zeroGrad();
   expect(torch.memory().tensors).toBe(before);
