@@ -52,26 +52,29 @@ function growthOfLbfgs() {
   return tensors() - before;
 }
 
-/** Optimizers that nothing refers to any more. */
+/** Optimizers that nothing refers to any more. They are counted while a list holds them, so that no collection can differ. */
 function lost() {
+  collectAll();
   const before = tensors();
-  (() => {
-    for (let i = 0; i < 50; i++) {
-      const p = leaf();
-      p.grad = torch.ones([8]);
-      const optimizer = new torch.optim.Adam([p]);
-      optimizer.step();
-      optimizer.registerStepPostHook(() => optimizer);
-      new torch.optim.lrScheduler.StepLR(optimizer, 1);
-    }
-  })();
-  return { made: tensors() - before };
+  const held = [];
+  for (let i = 0; i < 50; i++) {
+    const p = leaf();
+    p.grad = torch.ones([8]);
+    const optimizer = new torch.optim.Adam([p]);
+    optimizer.step();
+    optimizer.registerStepPostHook(() => optimizer);
+    held.push(new torch.optim.lrScheduler.StepLR(optimizer, 1));
+  }
+  const made = tensors() - before;
+  held.length = 0;
+  return made;
 }
 
 async function main() {
   const left = Object.fromEntries(names.map((name) => [name, growth(name, { lr: 0.01 })]));
+  collectAll();
   const start = tensors();
-  const { made } = lost();
+  const made = lost();
   // Freed objects may hold others, and V8's stack may hold the last ones.
   for (let i = 0; i < 20 && tensors() > start; i++) {
     await new Promise(setImmediate);
