@@ -23,10 +23,11 @@ const addonName = 'libtorch_node.node';
 const infoName = 'binding.json';
 const platform = `${process.platform}-${process.arch}`;
 
-/** The folder that contains lib/ (a checkout) or dist/lib/ (a package or a built checkout). */
+/** The folder that contains lib/ (a checkout, whose folder may be named dist) or dist/lib/ (a package or a built checkout). */
 const packageRoot = (() => {
   const above = path.resolve(__dirname, '..', '..');
-  return path.basename(above) === 'dist' ? path.dirname(above) : above;
+  const isBuilt = path.basename(above) === 'dist' && !fs.existsSync(path.join(above, 'package.json'));
+  return isBuilt ? path.dirname(above) : above;
 })();
 const packageVersion = () => JSON.parse(fs.readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).version;
 
