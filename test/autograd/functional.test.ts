@@ -1,6 +1,6 @@
 /** torch.autograd.functional: PyTorch's results, refusals, and leaks. */
 import { type Call, compare } from '../support/compare';
-import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
+import { balanced, codeOf, settled, thrown, torch, untyped } from '../support/torch';
 
 const { hessian, hvp, jacobian, jvp, vhp, vjp } = torch.autograd.functional;
 
@@ -217,14 +217,16 @@ test('leaks nothing, in scopes and outside, also if it throws', () => {
     const x = torch.ones([3], { requiresGrad: true });
     // Tensors that the program's function makes belong to the program: none here.
     const same = (a: typeof x) => a;
-    let before = torch.memory().tensors;
-    const left = () => torch.memory().tensors - before;
     const counted = (fn: () => unknown) => {
-      before = torch.memory().tensors;
+      const before = settled().tensors;
       torch.disposeAll(fn());
-      return left();
+      return torch.memory().tensors - before;
     };
-    const sum = (a: typeof x) => a.sum();
+    const kept: (typeof x)[] = []; // so that no collection frees them before they are counted
+    const sum = (a: typeof x) => {
+      kept.push(a.sum());
+      return kept.at(-1)!;
+    };
     const found = [
       counted(() => jacobian(same, x)),
       counted(() => jacobian(same, x, { createGraph: true })),

@@ -1,6 +1,6 @@
 /** Progress of a training: plain lines in logs, a bar of cli-progress on terminals. */
 import { Writable } from 'node:stream';
-import { thrown, torch } from '../support/torch';
+import { settled, thrown, torch } from '../support/torch';
 
 const { Progress } = torch.utils;
 
@@ -36,7 +36,7 @@ test('in logs: a line for each so many steps, and for the last one', () => {
 test('without a total there is no time left, without a loss none; live tensors are counted', () => {
   const { output, text } = stream();
   const kept = torch.ones([3]);
-  const { tensors } = torch.memory();
+  const { tensors } = settled();
   const progress = new Progress({ every: 1, output });
   progress.step();
   expect(text()).toMatch(new RegExp(String.raw`^step 1: [\d.,]+ it/s, ${tensors} tensors\n$`));

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
-import { balancedAsync, counts, torch } from '../support/torch';
+import { balancedAsync, counts, settled, torch } from '../support/torch';
 
 const { DataLoader, TensorDataset } = torch.utils.data;
 
@@ -63,7 +63,7 @@ test('await using of a pass ends it: its generator is closed, and the next pass 
 test('using of a synchronous pass releases what it holds', () => {
   const x = torch.arange(6);
   const loader = new DataLoader(new TensorDataset(x), { batchSize: 2, shuffle: true });
-  const before = counts().tensors;
+  const before = settled().tensors;
   {
     using pass = loader[Symbol.iterator]();
     torch.disposeAll(pass.next().value);

@@ -277,10 +277,12 @@ describe('scopes around scopes', () => {
     const left = await ask(
       `
       const tick = () => new Promise((resolve) => setImmediate(resolve));
-      async function forgets() { torch.openScope(); torch.ones([3]); await tick(); torch.ones([3]); }
+      const open = [];
+      async function forgets() { open.push(torch.openScope()); torch.ones([3]); await tick(); torch.ones([3]); }
       async function main() {
         await torch.scope(async () => { await forgets(); await tick(); });
         const after = counts().tensors;
+        open.length = 0;
         while (counts().tensors > 0) { gc(); await tick(); }
         answer([after, counts().tensors]);
       }

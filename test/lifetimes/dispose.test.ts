@@ -138,7 +138,7 @@ test('disposeAll ignores class instances', () => {
 
 test('disposeAll of other values does nothing', () => {
   const held = torch.ones([1]);
-  const before = counts();
+  const before = settled();
   for (const value of [null, undefined, 1, 'text', [], {}, new Map()]) {
     expect(torch.disposeAll(value)).toBeUndefined();
     expect(counts()).toEqual(before);

@@ -1,5 +1,6 @@
 /** torch.setMemoryLimit, and garbage visible only in libtorch's own bytes. In child processes; bytes, never times. */
 import { ask } from '../support/child';
+import { LIB } from '../support/torch';
 
 const MB = 2 ** 20;
 
@@ -156,15 +157,14 @@ test('a failed allocation collects and retries: an address space for a few tenso
 });
 
 test('impossible sizes are refused at once', async () => {
-  const { code, alive } = await ask(
-    `${helpers}
-    gc(); // so that V8 does not start a collection of its own; too few bytes for one of the library
-    for (let i = 0; i < 3; i++) torch.zeros([1024]);
-    const code = codeOf(() => torch.empty([2 ** 46]));
-    answer({ code, alive: torch.memory().tensors });
-  `,
-    ['--expose-gc'],
-  );
-  expect(code).toBe('ERR_TORCH_OUT_OF_MEMORY');
-  expect(alive).toBe(3); // without a collection
+  const found = await ask(`${helpers}
+    const { native } = require(${JSON.stringify(`${LIB}/addon/native.js`)});
+    const held = [torch.ones([1024])]; // where nothing is allocated, nothing is collected
+    let collections = 0;
+    native.setCollector(() => { collections++; });
+    const impossible = [codeOf(() => torch.empty([2 ** 46])), collections];
+    torch.setMemoryLimit(torch.memory().allocatedBytes);
+    answer({ impossible, limited: [codeOf(() => torch.empty([1024])), collections], held: held.length });
+  `);
+  expect(found).toMatchObject({ impossible: ['ERR_TORCH_OUT_OF_MEMORY', 0], limited: ['ERR_TORCH_MEMORY_LIMIT', 1] });
 });

@@ -55,10 +55,13 @@ function endCompiling(): void {
   }
 }
 
-/** Jest runs several files in a process: what the last one left to the event loop is released before the first test. */
-beforeAll(async () => {
+/** What earlier tests left to the event loop is released. */
+async function turns(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
-});
+}
+
+/** Jest runs several files in a process. */
+beforeAll(turns);
 
 /**
  * The counts of handles once the garbage of earlier tests is freed. Freed objects may have held others, so collections
@@ -89,6 +92,7 @@ export function balanced<T>(fn: () => T): T {
 
 /** The same for an async `fn`. */
 export async function balancedAsync<T>(fn: () => Promise<T>): Promise<T> {
+  await turns(); // otherwise promises of the last test could end during `fn`
   const before = settled();
   const result = await fn();
   expect(counts()).toEqual(before);

@@ -57,7 +57,7 @@ describe('a token', () => {
     const { tokens } = torch.memory();
     token.dispose();
     token.dispose();
-    expect(torch.memory().tokens).toBe(tokens - 1);
+    expect(torch.memory().tokens).toBeLessThan(tokens); // V8 may free tokens of earlier tests at any time
     expect(codeOf(() => torch.fromShared(token))).toBe('ERR_TORCH_SHARED');
     expect(codeOf(() => torch.fromShared(clone))).toBe('ERR_TORCH_SHARED');
     expect(taken.sum().item()).toBe(3);
@@ -187,16 +187,16 @@ describe('in a separate process', () => {
       (async () => {
         const figures = () => { const { tensors, storages, bytes, allocatedBytes, tokens } = torch.memory(); return { tensors, storages, bytes, allocatedBytes, tokens }; };
         const before = figures();
-        (() => { torch.scope(() => { for (let i = 0; i < 100; i++) torch.ones([1000]).share(); }); })();
-        const made = figures();
+        let held = torch.scope(() => Array.from({ length: 100 }, () => torch.ones([1000]).share()));
+        const made = { ...figures(), held: held.length };
+        held = undefined;
         const freed = await until(() => torch.memory().tokens === 0);
         answer({ before, made, freed, after: figures() });
       })();
     `,
       ['--expose-gc'],
     );
-    expect({ ...made, tokens: 0, allocatedBytes: 0 }).toEqual({ ...before, tokens: 0, allocatedBytes: 0 });
-    expect(made.allocatedBytes - before.allocatedBytes).toBeGreaterThan(0);
+    expect(made).toEqual({ ...before, tokens: 100, held: 100, allocatedBytes: before.allocatedBytes + 400_000 });
     expect(freed).toBe(true);
     expect(after).toEqual(before);
   });
