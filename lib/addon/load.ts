@@ -45,7 +45,7 @@ const EARLY = ['libopencv_imgcodecs.so', 'libopencv_videoio.so'];
 
 /**
  * The dynamic linker looks up the symbols of a library in all libraries that are loaded in the same call. In calls of their own
- * these are searched for fewer symbols, which saves a fifth of the time. Not if libtorch has a search path of its own, because it
+ * these are searched for fewer symbols, which saves a tenth of the time. Not if libtorch has a search path of its own, because it
  * might have other libraries of those names.
  */
 function loadEarly({ files }: Runtime): void {
