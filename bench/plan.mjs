@@ -18,7 +18,7 @@
  * @property {number} auditRounds
  * @property {number} audited allocations in one round of the audit's loop
  * @property {number} auditWarmMs of the adaptive sampler, whose credit for the beginning is spent in 10 s
- * @property {number} profiled living tensors
+ * @property {number} profiled live tensors
  * @property {number} profileRounds
  * @property {number} httpRounds
  * @property {{ closed: number, paced: number }} httpMs of one mode in one round

@@ -1,5 +1,5 @@
 /**
- * A profile of `libtorch-node/pprof` with many living tensors, made on many lines: prints the milliseconds of each answer, for how
+ * A profile of `libtorch-node/pprof` with many live tensors, made on many lines: prints the milliseconds of each answer, for how
  * long of them the event loop was blocked, and the processor time of that.
  */
 'use strict';

@@ -1,4 +1,4 @@
-/** The cost of a profile of living tensors (`libtorch-node/pprof`). */
+/** The cost of a profile of live tensors (`libtorch-node/pprof`). */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { jsonOf } from '../support/child.mjs';
@@ -16,7 +16,7 @@ export async function pprofSection({ profiled, profileRounds }) {
   const size = median(answers.map(({ bytes }) => bytes));
   return [
     '## Profiles',
-    `A profile of \`libtorch-node/pprof\` of ${integer(profiled)} living tensors of 200 lines, every one with its stack: ` +
+    `A profile of \`libtorch-node/pprof\` of ${integer(profiled)} live tensors of 200 lines, every one with its stack: ` +
       `milliseconds, medians (min–max) of ${profileRounds} answers in one process; the answer has ${integer(size)} bytes. ` +
       'The rest of the answer is compression, off the event loop.',
     table(

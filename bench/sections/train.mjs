@@ -29,7 +29,7 @@ export async function trainSection(plan, measured) {
     table(['', 'Node', 'PyTorch', 'C++', 'Node / PyTorch', 'in CPU time', 'Node / C++'], rows),
     noise(figures),
     `${integer(plan.steps)} steps of a small net without any scope: ${megabytes(left.left)} more resident memory at ` +
-      `the end than after a tenth as many; ${integer(left.before)} living tensors before, ${integer(left.after)} after, at ` +
+      `the end than after a tenth as many; ${integer(left.before)} live tensors before, ${integer(left.after)} after, at ` +
       `most ${integer(left.tensors)} (garbage that waits for its collection).`,
   ].join('\n\n');
 }

@@ -29,7 +29,7 @@ export const GRADIENT_REMEDY =
   'use backward() without createGraph, zeroGrad({ setToNone: true }) after each step, or detach the gradient';
 
 /** What the live tensors of a site show. */
-interface Living {
+interface Live {
   tensors: number;
   /** Storages of its views. */
   bases: number;
@@ -43,7 +43,7 @@ interface Living {
 
 /** `leaks`: the sites that leak, with their groups. `unseenBytes`: bytes of tensors that no site has, in older captures. */
 export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Group }[], unseenBytes: number): void {
-  const livings = livingOf(capture, leaks);
+  const evidence = liveOf(capture, leaks);
   const models = leaks.filter(({ site }) => isOfModels(site));
   if (models.length === 1 && models[0]!.site.liveBytes === 0) models[0]!.site.liveBytes = unseenBytes;
   for (const [i, { site, group }] of leaks.entries()) {
@@ -51,7 +51,7 @@ export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Gr
       graphCause(site) ??
       deadWorker(capture, site) ??
       (models.some((model) => model.site === site) ? modelCause(site) : undefined) ??
-      livingCause(capture, livings[i]!) ??
+      liveCause(capture, evidence[i]!) ??
       tokenCause(capture, site, group) ??
       slowConsumer(capture, site, group);
     if (cause !== undefined) site.cause = cause;
@@ -69,20 +69,20 @@ function graphCause({ graph }: SiteReport): Cause | undefined {
   };
 }
 
-function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
+function liveOf({ details }: Capture, leaks: { group: Group }[]): Live[] {
   const numbers = new Map<number, number>();
   for (const [i, { group }] of leaks.entries()) for (const { series } of group.members) numbers.set(series.siteId, i);
   const found = leaks.map(
-    (): Living => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set(), openings: new Map() }),
+    (): Live => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set(), openings: new Map() }),
   );
   let rows = 0;
   for (const [process, detail] of details.entries()) {
-    const { living } = detail;
+    const { live } = detail;
     const storages = new Map<number, { site: number; base: number; used: number; own: number }>();
-    const count = Math.min(living.size, MAX_ROWS - rows);
+    const count = Math.min(live.size, MAX_ROWS - rows);
     rows += count;
     for (let row = 0; row < count; row++) {
-      const birth = living.at(row);
+      const birth = live.at(row);
       const site = numbers.get(detail.siteId(birth.siteId));
       if (site === undefined) continue;
       const one = found[site]!;
@@ -101,7 +101,7 @@ function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
     }
     if (storages.size === 0) continue;
     for (let row = 0; row < count; row++) {
-      const birth = living.at(row);
+      const birth = live.at(row);
       const storage = storages.get(birth.storage);
       if (storage !== undefined) storage.used += sizeOf(detail, birth);
     }
@@ -132,8 +132,8 @@ function placeOf(capture: Capture, siteId: number | undefined): Pick<Cause, 'pla
 
 const most = <T>(all: Iterable<[T, number]>): T | undefined => [...all].sort((a, b) => b[1] - a[1])[0]?.[0];
 
-function livingCause(capture: Capture, living: Living): Cause | undefined {
-  const { tensors, bases, pins, owned, scopes, openings } = living;
+function liveCause(capture: Capture, live: Live): Cause | undefined {
+  const { tensors, bases, pins, owned, scopes, openings } = live;
   if (tensors === 0) return undefined;
   if (bases > 0 && pins.length >= MIN_SHARE * bases) {
     const middle = (values: number[]) => formatBytes(values.sort((a, b) => a - b)[values.length >> 1]!);

@@ -168,7 +168,7 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
 
 /**
  * If memory that no tensor accounts for grows: the line whose value carries its own earlier values, in a graph that grew too
- * irregularly to be judged by itself (a census that was seldom affordable).
+ * irregularly to be judged by itself (a census that was rarely affordable).
  */
 export function likelyCarrier(program: Program): Group | undefined {
   let [carrier, most]: [Group | undefined, number] = [undefined, 0];

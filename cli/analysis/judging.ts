@@ -20,7 +20,7 @@ const LAST_ROUNDS = 3;
 const MIN_CONSUMED_SHARE = 0.5;
 
 /** Survivors are not judged with more live tensors than this, which would take long. */
-const MAX_LIVING = 2 ** 20;
+const MAX_LIVE = 2 ** 20;
 /** At least this share of the survivors of the last collection must still be live; otherwise they were released. */
 const MIN_STILL_LIVE = 0.5;
 
@@ -103,12 +103,12 @@ function heldOf({ details, ticks, droppedDetail }: Capture): Held | undefined {
   const [detail] = details;
   const last = ticks.at(-1);
   if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
-  const { living, survivors } = detail;
+  const { live, survivors } = detail;
   const collectedMs = last.collectedMs ?? 0;
-  if (collectedMs === 0 || living.size > MAX_LIVING || survivors.isFull) return undefined;
+  if (collectedMs === 0 || live.size > MAX_LIVE || survivors.isFull) return undefined;
   const alive = new Survivors();
-  for (let row = 0; row < living.size; row++) {
-    const birth = living.at(row);
+  for (let row = 0; row < live.size; row++) {
+    const birth = live.at(row);
     const proved = provedUntil(birth, last);
     if (proved >= birth.birthMs) alive.add(birth.siteId, ticks, birth.birthMs, proved, birth.weight, ownBytes(birth));
   }
@@ -297,7 +297,8 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
   const cpu = capture.ticks.slice(from, end).map(({ cpuMs }) => cpuMs ?? 0);
   const slowed = ownWork && judgement.kind === 'filling-cache' && (cpu[0] ?? 0) > 0;
   if (!slowed) return { judgement, oldest };
-  // Measured by time, a leak of a program that becomes slower looks like a cache that fills. Processor time tells.
+  // Measured by time, a leak of a program that becomes slower looks like a cache that fills. Processor time
+  // distinguishes them.
   const byCpu = judge({ ...history, work: cpu }, options);
   return { judgement: byCpu.verdict === 'leak' ? inconclusive(byCpu) : judgement, oldest };
 }

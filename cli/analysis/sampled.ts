@@ -122,9 +122,9 @@ function growsAtCollections({ capture: { ticks }, rounds }: Program, options: Ru
 /** Live samples by site. */
 function samplesOf({ details }: Capture): IdMap<number> {
   const found = new IdMap<number>();
-  for (const { living, siteId } of details) {
-    for (let row = 0; row < living.size; row++) {
-      const id = siteId(living.at(row).siteId);
+  for (const { live, siteId } of details) {
+    for (let row = 0; row < live.size; row++) {
+      const id = siteId(live.at(row).siteId);
       found.set(id, (found.get(id) ?? 0) + 1);
     }
   }

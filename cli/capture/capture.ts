@@ -4,14 +4,14 @@ import { deviceName, dtypeName } from './format';
 import { IdMap } from './id-map';
 import type { Kind } from './kinds';
 import type { Lifetimes } from './lifetimes';
-import type { LivingTensors } from './living';
+import type { LiveTensors } from './live-tensors';
 import type { Openings } from './openings';
 import type {
   EndInfo,
   Frame,
   GraphSeries,
   Labels,
-  LivingTensor,
+  LiveTensor,
   Mark,
   ProcessInfo,
   Series,
@@ -23,7 +23,7 @@ import type { Survivors } from './survivors';
 
 /** The live tensors of one process, with the mapping of their ids. */
 export interface Detail {
-  living: LivingTensors;
+  live: LiveTensors;
   shapes: IdMap<readonly number[]>;
   /** For tensors that died. */
   survivors: Survivors;
@@ -66,7 +66,7 @@ export class Capture {
   /** Labels by id, without 0. */
   readonly labels = new IdMap<Labels>();
   readonly processes: ProcessInfo[] = [];
-  /** Live tensors whose detail `--max-size` dropped: an upper bound on those missing in `livingTensors`. */
+  /** Live tensors whose detail `--max-size` dropped: an upper bound on those missing in `liveTensors`. */
   droppedDetail = 0;
   /** `--max-size` was reached: rounds were thinned out. */
   capped = false;
@@ -85,17 +85,17 @@ export class Capture {
   }
 
   /** The tensors that were live at the end. A generator, because there may be millions. Empty in `counters` mode. */
-  *livingTensors(): Generator<LivingTensor> {
+  *liveTensors(): Generator<LiveTensor> {
     for (const process of this.details.keys()) {
-      for (let row = 0; row < this.details[process]!.living.size; row++) yield this.livingTensor(process, row);
+      for (let row = 0; row < this.details[process]!.live.size; row++) yield this.liveTensor(process, row);
     }
   }
 
   /** The oldest tensors, oldest first. */
-  oldestTensors(most: number, wanted: (device: string) => boolean): LivingTensor[] {
+  oldestTensors(most: number, wanted: (device: string) => boolean): LiveTensor[] {
     return this.details
-      .flatMap(({ living }, process) =>
-        living.oldest(most, (kind) => wanted(deviceOf(kind))).map((row) => this.livingTensor(process, row)),
+      .flatMap(({ live }, process) =>
+        live.oldest(most, (kind) => wanted(deviceOf(kind))).map((row) => this.liveTensor(process, row)),
       )
       .sort((a, b) => a.birthMs - b.birthMs)
       .slice(0, most);
@@ -103,17 +103,17 @@ export class Capture {
 
   /** Visits each storage that was live at the end, with the birth of its oldest live tensor. */
   eachStorage(wanted: (device: string) => boolean, visit: (birthMs: number, bytes: number) => void): void {
-    for (const { living, startMs } of this.details) {
-      living.eachStorage(
+    for (const { live, startMs } of this.details) {
+      live.eachStorage(
         (kind) => wanted(deviceOf(kind)),
         (birthMs, bytes) => visit(startMs + birthMs, bytes),
       );
     }
   }
 
-  private livingTensor(process: number, row: number): LivingTensor {
+  private liveTensor(process: number, row: number): LiveTensor {
     const detail = this.details[process]!;
-    const birth = detail.living.at(row);
+    const birth = detail.live.at(row);
     return {
       siteId: detail.siteId(birth.siteId),
       labelId: detail.labelId(birth.labelId),

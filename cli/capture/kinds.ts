@@ -46,8 +46,8 @@ export class Kinds {
   }
 
   /** Whether most kinds must belong to dead tensors. */
-  tooMany(living: number): boolean {
-    return this.count > MIN_SWEEP && this.count > 2 * living;
+  tooMany(live: number): boolean {
+    return this.count > MIN_SWEEP && this.count > 2 * live;
   }
 
   /** The number of the kind of the birth at `at`, which is added if new. */

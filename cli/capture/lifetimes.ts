@@ -3,7 +3,7 @@
  * was still live at its end.
  */
 import { IdMap } from './id-map';
-import type { Birth } from './living';
+import type { Birth } from './live-tensors';
 
 /** Counts of one process; above it, times are rounded up to twice as many milliseconds, until there are half as many. */
 const MAX_COUNTS = 2 ** 17;
@@ -70,7 +70,7 @@ export class Lifetimes {
   }
 
   /** That of a live tensor; and of its storage, if that is not its own from the beginning. */
-  living(birth: Birth): Lifetime[] {
+  live(birth: Birth): Lifetime[] {
     const { birthMs, isView, weight } = birth;
     const held = this.heldBy(birth);
     const end = Number.POSITIVE_INFINITY;

@@ -165,9 +165,9 @@ function addPart(whole: Capture, part: Part, number: number): void {
     const moved = { ...tokens, siteId: sites.of(tokens.siteId), origin: sites.of(tokens.origin) };
     whole.tokens.set(moved.origin * 2 ** 32 + moved.siteId, moved);
   }
-  const { living, shapes, survivors, openings, lifetimes, dtypes } = capture.details[0]!;
+  const { live, shapes, survivors, openings, lifetimes, dtypes } = capture.details[0]!;
   const ids = { siteId: sites.of, labelId: labels.of, environment, startMs };
-  whole.details.push({ living, shapes, survivors, openings, lifetimes, dtypes, ...ids });
+  whole.details.push({ live, shapes, survivors, openings, lifetimes, dtypes, ...ids });
   whole.droppedDetail += capture.droppedDetail;
   whole.processes.push(processInfo(capture, startMs));
 }

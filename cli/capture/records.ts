@@ -89,7 +89,7 @@ export interface GraphSeries {
   siteId: number;
   /** Indices into `Capture.ticks`, ascending. */
   ticks: number[];
-  /** Living tensors that have a graph. */
+  /** Live tensors that have a graph. */
   tensors: number[];
   /** Nodes of the largest such graph. */
   nodes: number[];
@@ -118,7 +118,7 @@ export interface TokenTotals {
 export type Labels = Readonly<Record<string, string>>;
 
 /** A tensor that was live at the end of the capture (or of its process, if several are joined). */
-export interface LivingTensor {
+export interface LiveTensor {
   siteId: number;
   labelId: number;
   device: string;

@@ -18,7 +18,7 @@ import {
 import { IdMap } from './id-map';
 import type { Lifetimes } from './lifetimes';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
-import { type Birth, KEPT, LivingTensors } from './living';
+import { type Birth, KEPT, LiveTensors } from './live-tensors';
 import { Openings } from './openings';
 import type { GraphSeries, Series, Tick } from './records';
 import { Survivors } from './survivors';
@@ -30,7 +30,7 @@ const MAX_WEIGHT = 2 ** 40;
 const same = (id: number) => id;
 
 export class ProcessReader {
-  private readonly living = new LivingTensors();
+  private readonly live = new LiveTensors();
   private readonly shapes = new IdMap<readonly number[]>();
   private readonly survivors = new Survivors();
   private readonly openings: Openings;
@@ -50,7 +50,7 @@ export class ProcessReader {
   ) {
     this.openings = new Openings(budget);
     capture.details.push({
-      living: this.living,
+      live: this.live,
       shapes: this.shapes,
       survivors: this.survivors,
       openings: this.openings,
@@ -170,25 +170,25 @@ export class ProcessReader {
       const weight = payload.readFloatLE(at + 32);
       if (!(weight >= 0 && weight <= MAX_WEIGHT))
         throw new InvalidData(`birth: expected a weight from 0 to ${MAX_WEIGHT}, got ${weight}`);
-      this.living.add(payload, at);
+      this.live.add(payload, at);
       if ((payload[at + 43]! & 1) !== 0)
         this.lifetimes?.born({ id: payload.readUInt32LE(at), storage: payload.readUInt32LE(at + 36), isView: true });
     }
   }
 
   private readIds(type: number, payload: Buffer, tick: number): void {
-    const { living } = this;
+    const { live } = this;
     const before = this.capture.ticks[tick - 1];
     const step = type === PacketType.Scopes ? SCOPE_BYTES : 4;
     for (let at = 0; at + step <= payload.length; at += step) {
       const id = payload.readUInt32LE(at);
-      if (type === PacketType.Scopes) living.setOwner(id, payload.readUInt32LE(at + 4));
-      else if (type === PacketType.Kept) living.setOwner(id, KEPT);
+      if (type === PacketType.Scopes) live.setOwner(id, payload.readUInt32LE(at + 4));
+      else if (type === PacketType.Kept) live.setOwner(id, KEPT);
       else {
-        const birth = before === undefined ? undefined : living.find(id);
+        const birth = before === undefined ? undefined : live.find(id);
         if (before !== undefined) this.outlived(birth, before);
         if (birth !== undefined) this.lifetimes?.died(birth, this.capture.ticks[tick]!.ms);
-        living.delete(id);
+        live.delete(id);
       }
     }
   }

@@ -11,7 +11,7 @@ import { reserveForLive } from '../capture/reserve';
 import { SourceMaps } from '../code/source-maps';
 import { UsageError } from '../errors/errors';
 import { nearName } from '../terminal/size';
-import { type LiveState, stateOf, sumOf, withoutLiving } from './state';
+import { type LiveState, stateOf, sumOf, withoutLive } from './state';
 
 export interface LiveSource {
   title: string;
@@ -97,7 +97,7 @@ export class FileSource implements LiveSource {
 
   private madeIn(child: Capture): LiveState[] {
     const state = stateOf(child, this.maps);
-    return state === undefined ? [] : [withoutLiving(state)];
+    return state === undefined ? [] : [withoutLive(state)];
   }
 
   private poll(): void {

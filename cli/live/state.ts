@@ -81,7 +81,7 @@ function madeBy(sites: LiveSite[]): { tensors: number; bytes: number } {
 }
 
 /** The state of a process that has ended: only its totals remain. */
-export function withoutLiving(state: LiveState): LiveState {
+export function withoutLive(state: LiveState): LiveState {
   return {
     ...state,
     ...{ tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0, rss: 0, processes: 0, unread: 0 },

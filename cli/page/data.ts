@@ -6,7 +6,7 @@ import { stackTotals } from '../analysis/stacks';
 import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
 import type { Capture } from '../capture/capture';
 import { extremes } from '../capture/condense';
-import type { Frame, LivingTensor, Mark, Series, Tick } from '../capture/records';
+import type { Frame, LiveTensor, Mark, Series, Tick } from '../capture/records';
 import { position } from '../wording/position';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
@@ -45,9 +45,9 @@ export interface Births {
 }
 
 /** Of the same site and shape, the oldest stands for all. */
-export interface OldTensor extends LivingTensor {
+export interface OldTensor extends LiveTensor {
   site: string;
-  /** How many there are; of more than MAX_LIVING live tensors, among the oldest MAX_COMPARED. */
+  /** How many there are; of more than MAX_LIVE live tensors, among the oldest MAX_COMPARED. */
   count: number;
   /** Whether the last full collection that began after its birth reached its object; undefined if a scope holds it. */
   reached: boolean | undefined;
@@ -84,7 +84,7 @@ const MAX_BANDS = 8;
 const MIN_BAND = 1 / 400;
 const MAX_OLDEST = 25;
 /** Of more live tensors, only the oldest are compared to group them. */
-const MAX_LIVING = 2 ** 18;
+const MAX_LIVE = 2 ** 18;
 const MAX_COMPARED = 2000;
 const BIRTH_BINS = 120;
 const MAX_COURSES = 300;
@@ -113,7 +113,7 @@ export function pageData(
   const groups = new Map(grouped.map((group) => [keyOf(group.frame), group]));
   const points = pointsOf(capture);
   const ofDevice = (device: string) => deviceMatches(device, options.device);
-  const hasDetail = capture.details.some(({ living }) => living.size > 0);
+  const hasDetail = capture.details.some(({ live }) => live.size > 0);
   const bounded = new BoundedAges(capture);
   const seriesOf = (site: SiteReport) => groups.get(keyOf(site))?.members.map((member) => member.series) ?? [];
   const liveOf = (site: SiteReport) => totalOf(seriesOf(site), capture.ticks.length, (series) => series.liveBytes);
@@ -186,10 +186,10 @@ export function pageData(
   };
 }
 
-function oldestOf(capture: Capture, ofDevice: (device: string) => boolean): LivingTensor[] {
-  const count = capture.details.reduce((sum, { living }) => sum + living.size, 0);
-  if (count > MAX_LIVING) return capture.oldestTensors(MAX_COMPARED, ofDevice);
-  const all = [...capture.livingTensors()].filter(({ device }) => ofDevice(device));
+function oldestOf(capture: Capture, ofDevice: (device: string) => boolean): LiveTensor[] {
+  const count = capture.details.reduce((sum, { live }) => sum + live.size, 0);
+  if (count > MAX_LIVE) return capture.oldestTensors(MAX_COMPARED, ofDevice);
+  const all = [...capture.liveTensors()].filter(({ device }) => ofDevice(device));
   return all.sort((a, b) => a.birthMs - b.birthMs);
 }
 
@@ -223,7 +223,7 @@ function birthsOf(capture: Capture, wanted: Series[], ofDevice: (device: string)
 }
 
 /** The first full collection that cannot reach its object frees a tensor of the collector. */
-function reachedBy(capture: Capture): (tensor: LivingTensor) => boolean | undefined {
+function reachedBy(capture: Capture): (tensor: LiveTensor) => boolean | undefined {
   // Unknown for joined processes, whose collections are separate.
   const last = capture.processes.length <= 1 ? (capture.ticks.at(-1)?.collectedMs ?? 0) : 0;
   return ({ owner, birthMs }) => {

@@ -5,7 +5,7 @@ import { type Lifetime, placeOf } from '../capture/lifetimes';
 import type { Series } from '../capture/records';
 
 /** More live tensors are not looked at. */
-const MAX_LIVING = 2 ** 20;
+const MAX_LIVE = 2 ** 20;
 /** Points are numbered below this. */
 const RADIX = 256;
 
@@ -20,22 +20,22 @@ export class Kept {
   /** `ms`: the points. Undefined if the capture does not have every tensor. */
   static of(capture: Capture, ms: number[]): Kept | undefined {
     const { details, droppedDetail, ticks, start } = capture;
-    const count = details.reduce((sum, { living }) => sum + living.size, 0);
+    const count = details.reduce((sum, { live }) => sum + live.size, 0);
     const isWhole =
       droppedDetail === 0 &&
       start?.mode !== 'counters' &&
       details.every(({ lifetimes }) => lifetimes?.isFull === false);
-    if (!isWhole || count > MAX_LIVING || (count === 0 && (ticks.at(-1)?.tensors ?? 0) > 0)) return undefined;
+    if (!isWhole || count > MAX_LIVE || (count === 0 && (ticks.at(-1)?.tensors ?? 0) > 0)) return undefined;
     const kept = new Kept(ms);
-    for (const { living, lifetimes, siteId, startMs } of details) {
+    for (const { live, lifetimes, siteId, startMs } of details) {
       const keyOf = (place: number) => {
         const [type, index] = [((place & 0xff) << 24) >> 24, ((place & 0xff00) << 16) >> 24];
         return `${siteId(Math.floor(place / 0x10000))} ${deviceName(type, index)}`;
       };
       for (const [place, its] of lifetimes!) for (const one of its) kept.add(keyOf(place), one, startMs);
-      for (let row = 0; row < living.size; row++) {
-        const birth = living.at(row);
-        for (const one of lifetimes!.living(birth)) kept.add(keyOf(placeOf(birth)), one, startMs);
+      for (let row = 0; row < live.size; row++) {
+        const birth = live.at(row);
+        for (const one of lifetimes!.live(birth)) kept.add(keyOf(placeOf(birth)), one, startMs);
       }
     }
     return kept;

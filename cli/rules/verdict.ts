@@ -1,4 +1,4 @@
-/** What a rule says of a series, and of what. docs/verdicts.md describes the method and its error rates. */
+/** What a rule is asked about a series, and what it answers. docs/verdicts.md describes the method and its error rates. */
 
 export type SiteVerdict = 'leak' | 'cache' | 'steady' | 'insufficient';
 /** The verdict in more detail: which cache, which kind of steady. */

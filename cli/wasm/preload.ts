@@ -40,7 +40,7 @@ function start({ file, intervalMs }: WasmSettings): void {
   const wasm = (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly;
   const { Memory, Instance, instantiate, instantiateStreaming } = wasm;
   const known = new WeakSet<object>();
-  const living = new Map<number, { memory: WeakRef<Memory>; bytes: number }>();
+  const live = new Map<number, { memory: WeakRef<Memory>; bytes: number }>();
   let made = 0;
   let writing = true;
   let lastMs = 0;
@@ -67,10 +67,10 @@ function start({ file, intervalMs }: WasmSettings): void {
   function round(collected = false): void {
     lastMs = now();
     const sizes: [id: number, bytes: number][] = [];
-    for (const [id, entry] of living) {
+    for (const [id, entry] of live) {
       const memory = entry.memory.deref();
       const bytes = memory === undefined ? -1 : memory.buffer.byteLength;
-      if (memory === undefined) living.delete(id);
+      if (memory === undefined) live.delete(id);
       if (bytes !== entry.bytes) sizes.push([id, bytes]);
       entry.bytes = bytes;
     }
@@ -80,13 +80,13 @@ function start({ file, intervalMs }: WasmSettings): void {
 
   /** Memories that only garbage holds are not held. V8 may be in no hurry to collect them: their JavaScript objects are small. */
   function collectIfDue(): boolean {
-    if (living.size <= fewest || now() - collectedMs < rest) return false;
+    if (live.size <= fewest || now() - collectedMs < rest) return false;
     const begun = now();
     collect();
     collectedMs = now();
     spentMs += collectedMs - begun;
     rest = spentMs < ALLOWANCE_MS ? MIN_PAUSE_MS : Math.max(MIN_PAUSE_MS, REST_FACTOR * (collectedMs - begun));
-    fewest = [...living.values()].filter(({ memory }) => memory.deref() !== undefined).length;
+    fewest = [...live.values()].filter(({ memory }) => memory.deref() !== undefined).length;
     return true;
   }
 
@@ -95,10 +95,10 @@ function start({ file, intervalMs }: WasmSettings): void {
   };
 
   function note(memory: unknown, stack: WasmRecord & { type: 'memory' }): void {
-    if (!(memory instanceof Memory) || known.has(memory) || living.size >= MAX_MEMORIES) return;
+    if (!(memory instanceof Memory) || known.has(memory) || live.size >= MAX_MEMORIES) return;
     known.add(memory);
     const { buffer } = memory as Memory;
-    living.set(++made, { memory: new WeakRef(memory as Memory), bytes: buffer.byteLength });
+    live.set(++made, { memory: new WeakRef(memory as Memory), bytes: buffer.byteLength });
     const shared = !(buffer instanceof ArrayBuffer);
     write({ ...stack, id: made, bytes: buffer.byteLength, shared });
     roundIfLate();

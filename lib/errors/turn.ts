@@ -73,7 +73,10 @@ function restoreTo(outer: Unfinished | null): void {
   }
 }
 
-/** A microtask runs with nothing else on the stack, but where a program asks for them itself. One a turn is enough, and code without such states needs none. */
+/**
+ * A microtask runs with an empty stack, unless the program runs the queue itself. One for each turn is enough, and code without
+ * such states needs none.
+ */
 function arm(): void {
   turn.arming = true;
   settled.then(look);

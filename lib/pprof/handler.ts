@@ -6,7 +6,7 @@ import { isOptions, ownOptions } from '../addon/options';
 import type { Demand, Labels } from '../addon/recorder';
 import { argumentError } from '../errors/errors';
 import { unwatch, watch } from '../observe/watch';
-import { livingSamples, SAMPLE_TYPES } from './living';
+import { liveSamples, SAMPLE_TYPES } from './live';
 import { encodeProfile } from './profile';
 
 export interface PprofOptions {
@@ -96,7 +96,7 @@ export function handler(options: PprofOptions = {}): PprofHandler {
       ...{ sampleTypes: SAMPLE_TYPES, defaultSampleType: 'inuse_space', startedAt, durationMs: 0 },
       comment: 'libtorch-node/pprof: live tensors',
     };
-    const body = await compress(encodeProfile(head, livingSamples(fixed)), { level: 1 });
+    const body = await compress(encodeProfile(head, liveSamples(fixed)), { level: 1 });
     response.writeHead(200, {
       'content-type': 'application/octet-stream',
       'content-disposition': 'attachment; filename="tensors.pb.gz"',

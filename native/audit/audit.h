@@ -83,7 +83,7 @@ void freed(uint32_t record, uint32_t capture) noexcept;
 // `resize_` changed the size of a storage that handles refer to.
 void storage_resized(const void* storage, uint64_t bytes) noexcept;
 
-// `set_`, `swap` or a similar operation changed the storage of a living handle.
+// `set_`, `swap` or a similar operation changed the storage of a live handle.
 void storage_moved(uint32_t record, uint32_t capture, const void* new_storage, uint64_t bytes, bool is_new) noexcept;
 
 // A table could not report an event for lack of memory: the capture lacks it.
@@ -189,7 +189,7 @@ void note_collection(uint32_t env, double ago_ms) noexcept;
 // Whether the running capture is in `sample` mode.
 bool sampling() noexcept;
 
-// Number of living recorded handles (an estimate when sampled).
+// Number of live recorded handles (an estimate when sampled).
 uint64_t recorded_live() noexcept;
 
 }  // namespace ltn::audit

@@ -103,7 +103,7 @@ struct Tick {
   uint64_t external = 0;
   uint64_t lost_events = 0;
   uint32_t collections = 0;
-  uint32_t collected_ms = 0;  // living tensors born before this were reached by a collection; 0: none
+  uint32_t collected_ms = 0;  // live tensors born before this were reached by a collection; 0: none
   uint64_t cpu_us = 0;        // processor time of the process, all threads
 };
 

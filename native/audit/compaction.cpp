@@ -71,18 +71,18 @@ struct Sizes {
   uint64_t count = 0;  // rounds
 };
 
-template <typename KeepLiving>
-std::vector<BirthEntry> living_of(const std::string& payload, const KeepLiving& keep_living) {
+template <typename KeepLive>
+std::vector<BirthEntry> live_of(const std::string& payload, const KeepLive& keep_live) {
   std::vector<BirthEntry> births(payload.size() / kBirthBytes);
   std::memcpy(births.data(), payload.data(), births.size() * kBirthBytes);
-  keep_living(&births);
+  keep_live(&births);
   return births;
 }
 
 class Compaction {
  public:
   Compaction(CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
-      : file_(file), keep_living_(keep) {}
+      : file_(file), keep_live_(keep) {}
   ~Compaction() {
     if (new_) file_->place().remove_temporary(temporary_, new_.get());
   }
@@ -105,7 +105,7 @@ class Compaction {
           sizes.rounds += bytes;
           break;
         case PacketType::Births:
-          sizes.births += static_cast<int64_t>(living_of(packets.payload, keep_living_).size() * kBirthBytes);
+          sizes.births += static_cast<int64_t>(live_of(packets.payload, keep_live_).size() * kBirthBytes);
           break;
         case PacketType::Deaths:
         case PacketType::Scopes:  // births have it, except for the scope's number
@@ -120,7 +120,7 @@ class Compaction {
     return sizes;
   }
 
-  // Writes the new file with every `thinning`-th round, and without the first `skip` living births.
+  // Writes the new file with every `thinning`-th round, and without the first `skip` live births.
   bool write(uint64_t count, uint64_t thinning, uint64_t skip) {
     if (!file_->place()) return false;
     if (!new_) new_ = file_->place().make_temporary(&temporary_);
@@ -161,7 +161,7 @@ class Compaction {
           break;
         }
         case PacketType::Births: {
-          std::vector<BirthEntry> births = living_of(packets.payload, keep_living_);
+          std::vector<BirthEntry> births = live_of(packets.payload, keep_live_);
           const uint64_t without = std::min<uint64_t>(skip, births.size());
           skip -= without;
           if (without < births.size()) out_.put_births(births, without, births.size(), 0);
@@ -226,7 +226,7 @@ class Compaction {
   }
 
   CaptureFile* const file_;
-  const std::function<void(std::vector<BirthEntry>*)>& keep_living_;
+  const std::function<void(std::vector<BirthEntry>*)>& keep_live_;
   Descriptor new_;  // its name is temporary_
   std::string temporary_;
   int64_t size_ = 0;
@@ -239,9 +239,9 @@ class Compaction {
 
 }  // namespace
 
-bool compact(CaptureFile* file, int64_t target, const std::function<void(std::vector<BirthEntry>*)>& keep_living,
+bool compact(CaptureFile* file, int64_t target, const std::function<void(std::vector<BirthEntry>*)>& keep_live,
              Compacted* done) {
-  Compaction compaction(file, keep_living);
+  Compaction compaction(file, keep_live);
   const Sizes sizes = compaction.measure();
   // At least half of the free space is for rounds: detail is worth less than the curve.
   const int64_t free_bytes = std::max<int64_t>(0, target - sizes.fixed);

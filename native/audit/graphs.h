@@ -19,9 +19,9 @@ enum GraphFlag : uint32_t {
 struct GraphRow {
   uint32_t site = 0;
   uint32_t flags = 0;            // of GraphFlag
-  uint64_t tensors = 0;          // living ones that have a graph
+  uint64_t tensors = 0;          // live ones that have a graph
   uint64_t nodes = 0;            // of the largest such graph
-  uint64_t hidden_storages = 0;  // created here, without a living tensor, but still held
+  uint64_t hidden_storages = 0;  // created here, without a live tensor, but still held
   uint64_t hidden_bytes = 0;
 };
 inline constexpr size_t kGraphBytes = 40;
@@ -34,7 +34,7 @@ struct BirthPlace {
   float weight = 1;
 };
 
-// Site and birth time of living records. Any thread.
+// Site and birth time of live records. Any thread.
 void places_of(uint32_t capture, const uint32_t* records, size_t count, BirthPlace* places) noexcept;
 
 // Rows for the next round. Any thread.

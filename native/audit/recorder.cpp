@@ -161,7 +161,7 @@ uint32_t Recorder::known_storage(const void* identity) const {
   return it != by_identity_.end() ? it->second : 0;
 }
 
-// Adds a living record to `cell`, on `storage` (0: not known yet). 0 when there are too many.
+// Adds a live record to `cell`, on `storage` (0: not known yet). 0 when there are too many.
 uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t storage, int64_t birth_ms,
                        int64_t* allocated) {
   const uint32_t shape = shape_of(birth);

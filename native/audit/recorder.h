@@ -1,11 +1,11 @@
-// The table of living records and the counters of each site: the implementation of `audit.h` without file, thread and
+// The table of live records and the counters of each site: the implementation of `audit.h` without file, thread and
 // clock.
 //
 // Three kinds of objects refer to each other by index (pools never move, 0 is "none"):
-//   record   one living JS handle: its birth time, its cell, its storage
-//   storage  one allocation: its bytes, and its living records from oldest to youngest
-//   cell     counters of one (site, label, device), and its living records from oldest to youngest
-// A storage's bytes are counted in the cell of its *oldest living record* (its owner). So when the base tensor of a
+//   record   one live JS handle: its birth time, its cell, its storage
+//   storage  one allocation: its bytes, and its live records from oldest to youngest
+//   cell     counters of one (site, label, device), and its live records from oldest to youngest
+// A storage's bytes are counted in the cell of its *oldest live record* (its owner). So when the base tensor of a
 // cache of views is freed, the bytes move to the line that created the views, which is the line that holds them.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_RECORDER_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_RECORDER_H_
@@ -108,11 +108,11 @@ class Recorder {
   // The next drain returns everything again (a new capture starts).
   void requeue_all();
   // Removes the dead and the unwritten from `births`, and updates the owners of the rest.
-  void keep_living(std::vector<BirthEntry>* births);
+  void keep_live(std::vector<BirthEntry>* births);
   // The counters of the cells that hold most, at most `max` of them.
   std::vector<CellRow> holding_most(size_t max) const;
   CreatedTotals created_totals() const noexcept;
-  // The site of a living record; 0 for any other.
+  // The site of a live record; 0 for any other.
   uint32_t site_of(uint32_t id) noexcept;
   // A site's stack as passed to `define_site`; "" if it is unknown.
   std::string site_json(uint32_t id) const;
@@ -122,7 +122,7 @@ class Recorder {
   Totals recorded_totals() const;
 
  private:
-  static constexpr uint32_t kIndexBits = 27;  // 134 million living records; the other 5 bits are a generation
+  static constexpr uint32_t kIndexBits = 27;  // 134 million live records; the other 5 bits are a generation
   static constexpr uint32_t kIndexMask = (1U << kIndexBits) - 1;
   static constexpr uint32_t kChunk = 4096;
   static constexpr uint32_t kEnvs = 1024;  // environment numbers are taken modulo this

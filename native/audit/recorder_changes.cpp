@@ -183,7 +183,7 @@ void Recorder::touch_all() {
   for (uint32_t i = 1; i < cells_.size(); ++i) touch(i);
 }
 
-void Recorder::keep_living(std::vector<BirthEntry>* births) {
+void Recorder::keep_live(std::vector<BirthEntry>* births) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto gone = [this](const BirthEntry& birth) {
     const Record* record = find(birth.id);

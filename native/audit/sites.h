@@ -7,7 +7,7 @@
 
 namespace ltn::audit {
 
-// The site of a living record of the running capture; 0: unknown. Any thread.
+// The site of a live record of the running capture; 0: unknown. Any thread.
 uint32_t site_of(uint32_t record) noexcept;
 
 // Its stack as passed to `define_site`, [{"file":…,"line":…,"column":…,"function":…}]; "" if it is unknown.

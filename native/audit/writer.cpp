@@ -330,8 +330,8 @@ void Writer::make_room() {
   if (file_.size() + coming <= compact_at_) return;
 
   Compacted done;
-  const auto living = [this](std::vector<BirthEntry>* births) { recorder_->keep_living(births); };
-  if (compact(&file_, cap / 3, living, &done)) {
+  const auto live = [this](std::vector<BirthEntry>* births) { recorder_->keep_live(births); };
+  if (compact(&file_, cap / 3, live, &done)) {
     dropped_births_ += done.dropped_births;
     buffer_.clear();
     buffer_.put_dropped(dropped_births_);

@@ -134,22 +134,22 @@ GraphCensus::Known GraphCensus::walk(const Node* from, uint64_t own) {
 
 // Keeps the youngest of each site.
 template <typename IsOlder>
-void keep_youngest(std::vector<GraphCensus::Candidate>* living, const IsOlder& is_older) {
+void keep_youngest(std::vector<GraphCensus::Candidate>* live, const IsOlder& is_older) {
   using Candidate = GraphCensus::Candidate;
-  std::sort(living->begin(), living->end(), [&](const Candidate& a, const Candidate& b) {
+  std::sort(live->begin(), live->end(), [&](const Candidate& a, const Candidate& b) {
     return a.site != b.site ? a.site < b.site : is_older(b, a);
   });
   size_t kept = 0, of_site = 0;
   uint32_t site = 0;
-  for (const Candidate& one : *living) {
+  for (const Candidate& one : *live) {
     of_site = kept > 0 && one.site == site ? of_site + 1 : 0;
     site = one.site;
-    if (of_site < kMaxOfSite) (*living)[kept++] = one;
+    if (of_site < kMaxOfSite) (*live)[kept++] = one;
   }
-  living->erase(living->begin() + static_cast<std::ptrdiff_t>(kept), living->end());
+  live->erase(live->begin() + static_cast<std::ptrdiff_t>(kept), live->end());
 }
 
-std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* living, uint32_t flags) {
+std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* live, uint32_t flags) {
   std::map<uint32_t, audit::GraphRow> found;
   const auto row_of = [&](uint32_t site) -> audit::GraphRow& {
     audit::GraphRow& row = found[site];
@@ -158,17 +158,17 @@ std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* living, u
     return row;
   };
   for (const uint32_t site : reported_) row_of(site);
-  for (const Candidate& one : *living) ++row_of(one.site).tensors;
+  for (const Candidate& one : *live) ++row_of(one.site).tensors;
 
   const auto is_older = [](const Candidate& a, const Candidate& b) {
     return a.birth_ms != b.birth_ms ? a.birth_ms < b.birth_ms : a.node->sequence_nr() < b.node->sequence_nr();
   };
-  keep_youngest(living, is_older);
+  keep_youngest(live, is_older);
   // Oldest first: younger ones may lead to it.
-  std::sort(living->begin(), living->end(), is_older);
+  std::sort(live->begin(), live->end(), is_older);
   budget_ = kMaxNodes;
   current_.clear();
-  for (const Candidate& one : *living) {
+  for (const Candidate& one : *live) {
     const uint64_t own = bit_of(one.site);
     const Known* known = find(one.node);
     const Known graph = known != nullptr ? *known : walk(one.node, own);

@@ -51,8 +51,8 @@ class GraphCensus {
   // Adds a storage that outlives its tensor because others hold it.
   void add(Hidden&& hidden) noexcept;
 
-  // One row for each site that has a graph or hidden memory, or had some at the last census. Reorders `living`.
-  std::vector<audit::GraphRow> rows(std::vector<Candidate>* living, uint32_t flags);
+  // One row for each site that has a graph or hidden memory, or had some at the last census. Reorders `live`.
+  std::vector<audit::GraphRow> rows(std::vector<Candidate>* live, uint32_t flags);
 
   // The capture's round at the last census.
   uint32_t round = 0;

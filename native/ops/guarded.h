@@ -105,7 +105,7 @@ bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   return input.dim() >= 2 && input.numel() > 0 && (is_for_channels(input, parameters) && ...);
 }
 
-// Whether all numbers are at least 0 and below the bound; of a tensor without memory or integers the op itself tells.
+// Whether all numbers are at least 0 and below the bound. The op itself refuses tensors without memory or integers.
 inline bool all_below(const at::Tensor& numbers, int64_t bound) {
   if (numbers.numel() == 0 || !numbers.is_cpu() || numbers.layout() != at::kStrided ||
       !at::isIntegralType(numbers.scalar_type(), false)) {
@@ -153,7 +153,7 @@ inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, a
   return true;
 }
 
-// Whether a guard can read the lengths. Of other tensors the op itself tells: it expects integers.
+// Whether a guard can read the lengths. The op itself refuses other tensors, because it expects integers.
 inline bool are_lengths(const at::Tensor& lengths) {
   return lengths.is_cpu() && lengths.layout() == at::kStrided && at::isIntegralType(lengths.scalar_type(), false);
 }
@@ -169,8 +169,8 @@ inline at::IntArrayRef first_sizes(const at::Tensor& tensor, size_t count) {
   return tensor.sizes().slice(0, static_cast<size_t>(tensor.dim()) - count);
 }
 
-// Whether the gradient is that of a tensor, or of a batch, padded by two numbers for each dimension, from the last. Of
-// too few dimensions the op itself tells.
+// Whether the gradient is that of a tensor, or of a batch, padded by two numbers for each dimension, from the last.
+// The op itself refuses too few dimensions.
 template <class Padding>
 bool is_of_padded(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
   const size_t padded = padding.size() / 2;
@@ -211,14 +211,14 @@ inline bool holds_windows(const at::Tensor& windows, int64_t size) {
   return windows.dim() == 0 ? size <= 1 : windows.size(-1) >= size;
 }
 
-// Whether the indices are places in the last dimensions of a tensor. Of too few dimensions the op itself tells.
+// Whether the indices are places in the last dimensions of a tensor. The op itself refuses too few dimensions.
 inline bool are_places(const at::Tensor& self, const at::Tensor& indices, size_t dims) {
   if (static_cast<size_t>(self.dim()) < dims) return true;
   return all_below(indices, c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim()) - dims)));
 }
 
 inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {
-  if (self.dim() < 2 || matrices.dim() < 2) return true;  // the op itself tells
+  if (self.dim() < 2 || matrices.dim() < 2) return true;  // the op itself refuses it
   return matrices.size(-1) == matrices.size(-2) && self.size(-2) == matrices.size(-1) &&
          first_sizes(self, 2) == first_sizes(matrices, 2);
 }
@@ -229,7 +229,7 @@ bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& str
   if (sizes.size() != strides.size() || !self.has_storage() || !self.is_cpu()) return true;
   int64_t last = self.storage_offset();
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (number_of(sizes[i]) <= 0) return true;  // of negative sizes the op itself tells
+    if (number_of(sizes[i]) <= 0) return true;  // the op itself refuses negative sizes
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t stride = number_of(strides[i]);
@@ -246,7 +246,7 @@ bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& str
 inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                             at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& loss,
                             const at::Tensor& log_alpha, int64_t blank) {
-  if (log_probs.dim() != 3 || log_alpha.dim() != 3) return true;  // the op itself tells
+  if (log_probs.dim() != 3 || log_alpha.dim() != 3) return true;  // the op itself refuses it
   const int64_t steps = log_probs.size(0);
   const int64_t batch = log_probs.size(1);
   const auto is_of_batch = [&](int64_t count) { return count == batch; };

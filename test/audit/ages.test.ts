@@ -60,11 +60,11 @@ test('if everything was replaced recently, no old age is proved; tensors after a
   ]);
 });
 
-const living = (...births: BirthInput[]) => captureOf(ROUNDS, births);
+const live = (...births: BirthInput[]) => captureOf(ROUNDS, births);
 const any = () => true;
 
 test('with single tensors, a storage counts once, at its oldest live tensor', () => {
-  const capture = living(
+  const capture = live(
     { id: 1, site: 1, storage: 1, birthMs: 119_950, bytes: 10 },
     { id: 2, site: 1, storage: 1, birthMs: 119_990, bytes: 10, isView: true },
     { id: 3, site: 1, storage: 2, birthMs: 100_000, bytes: 5, isView: true },
@@ -79,13 +79,13 @@ test('with single tensors, a storage counts once, at its oldest live tensor', ()
 
 test('the oldest come first, at most the requested number', () => {
   const births = [30, 10, 50, 20, 10, 40].map((birthMs, i) => ({ id: 1 + i, site: 1, birthMs, storage: i }));
-  const found = living(...births).oldestTensors(4, any);
+  const found = live(...births).oldestTensors(4, any);
   expect(found.map(({ birthMs, storage }) => [birthMs, storage])).toEqual([
     [10, 1],
     [10, 4],
     [20, 3],
     [30, 0],
   ]);
-  expect(living(...births).oldestTensors(4, () => false)).toEqual([]);
-  expect(living().oldestTensors(4, any)).toEqual([]);
+  expect(live(...births).oldestTensors(4, () => false)).toEqual([]);
+  expect(live().oldestTensors(4, any)).toEqual([]);
 });

@@ -42,7 +42,7 @@ async function cycle(service: Service, connection: Connection, number: number): 
       expect(lastOf(all, (series) => series.liveTensors)).toBe(tensors);
       expect(lastOf(all, (series) => series.liveBytes)).toBe(bytes);
       // --max-size drops details, and the capture reports that.
-      const detailed = [...capture.livingTensors()].length;
+      const detailed = [...capture.liveTensors()].length;
       expect(detailed + Math.min(capture.droppedDetail, tensors - detailed)).toBe(tensors);
     }
   }

@@ -6,7 +6,7 @@ import { reportOn } from '../../cli/analysis/loaded';
 import { stackTotals } from '../../cli/analysis/stacks';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 import { MAX_FRAMES } from '../../cli/capture/limits';
-import { LivingTensors } from '../../cli/capture/living';
+import { LiveTensors } from '../../cli/capture/live-tensors';
 import { loadCapture } from '../../cli/capture/load';
 import { check } from '../../cli/check/findings';
 import { UsageError } from '../../cli/errors/errors';
@@ -345,15 +345,15 @@ function collidingIds(count: number): Uint32Array {
 test('ids that are chosen to collide do not cost more than others', () => {
   // 32 billion steps with a known hash: the test would time out.
   const ids = collidingIds(250_000);
-  const living = new LivingTensors();
+  const live = new LiveTensors();
   const payload = Buffer.alloc(48);
   for (const id of ids) {
     payload.writeUInt32LE(id, 0);
-    living.add(payload, 0);
+    live.add(payload, 0);
   }
-  expect(living.size).toBe(ids.length);
-  for (const id of ids) living.delete(id);
-  expect(living.size).toBe(0);
+  expect(live.size).toBe(ids.length);
+  for (const id of ids) live.delete(id);
+  expect(live.size).toBe(0);
 }, 60_000);
 
 test('ended threads are not scanned for each site, nor processes for each round', async () => {

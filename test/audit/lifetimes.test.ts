@@ -1,7 +1,7 @@
 /** Lifetimes of dead tensors: counts and bytes stay exact while times become coarser, and too many places are told. */
 
 import { Lifetimes } from '../../cli/capture/lifetimes';
-import type { Birth } from '../../cli/capture/living';
+import type { Birth } from '../../cli/capture/live-tensors';
 
 const birth = (id: number, birthMs: number, siteId = 1) =>
   ({ id, storage: id, isView: false, bytes: 10, weight: 1, birthMs, siteId, deviceType: 0, deviceIndex: 0 }) as Birth;

@@ -68,14 +68,14 @@ test('children are aligned in time, and sums are those of the running processes'
   // 100 + 400 + 500 together is the peak of the sums; a process alone had 900; the sum of the peaks would be 2300.
   expect(capture.ticks[3]!.peakAllocatedBytes).toBe(1000);
   expect(capture.ticks.at(-1)!.peakAllocatedBytes).toBe(1000);
-  const living = [...capture.livingTensors()];
-  expect(living.map(({ birthMs, process }) => [process, birthMs])).toEqual([
+  const live = [...capture.liveTensors()];
+  expect(live.map(({ birthMs, process }) => [process, birthMs])).toEqual([
     [0, 0],
     [1, 350],
     [2, 350],
   ]);
-  expect(living.map(({ labelId }) => capture.labels.get(labelId)?.route)).toEqual([undefined, '/77', '/78']);
-  expect(capture.stacks.get(living[1]!.siteId)).not.toBe(capture.stacks.get(living[0]!.siteId));
+  expect(live.map(({ labelId }) => capture.labels.get(labelId)?.route)).toEqual([undefined, '/77', '/78']);
+  expect(capture.stacks.get(live[1]!.siteId)).not.toBe(capture.stacks.get(live[0]!.siteId));
   const report = analyse(capture);
   expect(report.sites.map((site) => site.file).sort()).toEqual(['/child.js', '/main.js']);
   expect(report.summary).toMatchObject({ liveTensors: 1, peakAllocatedBytes: 1000 });
@@ -178,7 +178,7 @@ test('--follow-children records a program’s children; without it, the children
   expect(capture.processes.map((one) => one.ended).sort()).toEqual(['exit', 'exit', 'killed']);
   expect(capture.processes[0]!.startMs).toBe(0);
   expect(capture.lost).toBe(0);
-  const most = capture.processes.map((_, process) => [...capture.livingTensors()].filter((t) => t.process === process));
+  const most = capture.processes.map((_, process) => [...capture.liveTensors()].filter((t) => t.process === process));
   expect(most.map((tensors) => tensors.length).sort((a, b) => a - b)).toEqual([1, 10, 20]);
   expect(Math.max(...capture.ticks.map((tick) => tick.tensors))).toBeGreaterThanOrEqual(21);
   expect(capture.ticks.at(-1)!.tensors).toBe(1);

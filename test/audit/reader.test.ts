@@ -3,7 +3,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { Flag, fileHeader } from '../../cli/capture/format';
-import { LivingTensors } from '../../cli/capture/living';
+import { LiveTensors } from '../../cli/capture/live-tensors';
 import { CaptureFollower, CaptureParser, readCapture } from '../../cli/capture/reader';
 import { UsageError } from '../../cli/errors/errors';
 import { CaptureBuilder, leakyCapture } from './capture-builder';
@@ -107,7 +107,7 @@ test('live tensors are those with a birth and without a death, with shape, label
     .births({ id: 13, site: 1, birthMs: 15 })
     .tick({ ms: 20 });
   const capture = parse(builder.build());
-  expect([...capture.livingTensors()]).toEqual([
+  expect([...capture.liveTensors()]).toEqual([
     expect.objectContaining({ siteId: 1, labelId: 9, shape: [2, 3], bytes: 24, birthMs: 5, weight: 2.5 }),
     expect.objectContaining({ siteId: 1, labelId: 0, shape: undefined, dtype: 'float32', device: 'cpu', birthMs: 15 }),
   ]);
@@ -117,7 +117,7 @@ test('live tensors are those with a birth and without a death, with shape, label
 test('dtypes have the names that the capture gives them; older captures, those that this version knows', () => {
   const dtypes = (start: object, numbers: number[]) => {
     const builder = new CaptureBuilder(start).births(...numbers.map((dtype, i) => ({ id: i + 1, site: 1, dtype })));
-    return [...parse(builder.tick({ ms: 10 }).build()).livingTensors()].map(({ dtype }) => dtype);
+    return [...parse(builder.tick({ ms: 10 }).build()).liveTensors()].map(({ dtype }) => dtype);
   };
   expect(dtypes({}, [6, 23, 24, 27, 28, 29, 99])).toEqual([
     ...['float32', 'float8_e5m2', 'float8_e4m3fn', 'uint16', 'uint32', 'uint64', 'dtype99'],
@@ -150,27 +150,27 @@ test('any ids in any order: the set of live tensors agrees with a Map', () => {
     return state % n;
   };
   const model = new Map<number, number>();
-  const living = new LivingTensors();
+  const live = new LiveTensors();
   const birth = Buffer.alloc(48);
   for (let step = 0; step < 60_000; step++) {
     const id = Math.imul(random(5000), 0x10001) >>> 0;
     if (random(3) > 0) {
       birth.writeUInt32LE(id, 0);
       birth.writeUInt32LE(step, 4);
-      living.add(birth, 0);
+      live.add(birth, 0);
       model.set(id, step);
     } else {
-      living.delete(id);
+      live.delete(id);
       model.delete(id);
     }
   }
-  const found = Array.from({ length: living.size }, (_, row) => living.at(row));
+  const found = Array.from({ length: live.size }, (_, row) => live.at(row));
   expect(new Map(found.map((one) => [one.id, one.siteId]))).toEqual(model);
   expect(found).toHaveLength(model.size);
 });
 
 test('kinds of freed tensors are dropped, those of live ones stay unchanged', () => {
-  const living = new LivingTensors();
+  const live = new LiveTensors();
   const birth = Buffer.alloc(48);
   const born = (id: number) => {
     birth.writeUInt32LE(id, 0);
@@ -179,13 +179,13 @@ test('kinds of freed tensors are dropped, those of live ones stay unchanged', ()
     birth.writeUInt32LE(3 * id, 24); // each with a different size
     birth.writeInt32LE(-id, 16);
     birth.writeInt32LE(-1, 20);
-    living.add(birth, 0);
+    live.add(birth, 0);
   };
   for (let id = 1; id <= 300_000; id++) {
     born(id);
-    if (id > 1000) living.delete(id - 1000);
+    if (id > 1000) live.delete(id - 1000);
   }
-  const found = Array.from({ length: living.size }, (_, row) => living.at(row)).sort((a, b) => a.id - b.id);
+  const found = Array.from({ length: live.size }, (_, row) => live.at(row)).sort((a, b) => a.id - b.id);
   expect(found.map(({ id, siteId, bytes, birthMs }) => [id, siteId, bytes, birthMs])).toEqual(
     Array.from({ length: 1000 }, (_, i) => 299_001 + i).map((id) => [id, id % 7, 3 * id, -id]),
   );

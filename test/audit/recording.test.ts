@@ -36,10 +36,10 @@ test(
     const count = 20_000;
     const { capture, file, code } = await record([fixture('survivors.cjs'), String(count)]);
     expect(code).toBe(0);
-    const living = [...capture.livingTensors()];
-    expect(living).toHaveLength(count);
-    expect(new Set(living.map((one) => one.shape?.join()))).toEqual(new Set(['4,4']));
-    expect(living.every((one) => one.bytes === 64 && one.dtype === 'float32' && !one.isView)).toBe(true);
+    const live = [...capture.liveTensors()];
+    expect(live).toHaveLength(count);
+    expect(new Set(live.map((one) => one.shape?.join()))).toEqual(new Set(['4,4']));
+    expect(live.every((one) => one.bytes === 64 && one.dtype === 'float32' && !one.isView)).toBe(true);
     expect([6, 15].map((number) => capture.start?.dtypes?.[number])).toEqual(['float32', 'bfloat16']);
     const site = atLine(capture, 8);
     expect(total(site, (one) => one.liveTensors)).toBe(count);
@@ -57,20 +57,20 @@ test(
   'the owner of each tensor: the collector, a scope, or the collector after a scope; also if it changes later',
   async () => {
     const { capture } = await record(['--expose-gc', fixture('owners.cjs')]);
-    const living = [...capture.livingTensors()].sort((a, b) => a.shape![0]! - b.shape![0]!);
-    expect(living.map((one) => [one.shape, one.owner])).toEqual([
+    const live = [...capture.liveTensors()].sort((a, b) => a.shape![0]! - b.shape![0]!);
+    expect(live.map((one) => [one.shape, one.owner])).toEqual([
       [[1], 'collector'],
       [[2], 'scope'],
       [[3], 'kept'],
       [[4], 'kept'],
       [[5], 'scope'],
     ]);
-    const [, outer, , , movedOn] = living.map((one) => one.scope);
+    const [, outer, , , movedOn] = live.map((one) => one.scope);
     expect(outer).toBeGreaterThan(0);
     expect(movedOn).toBe(outer);
     // All were made before that collection, and survived it.
     const collected = capture.ticks.at(-1)!.collectedMs!;
-    expect(living.filter((one) => one.birthMs >= collected)).toEqual([]);
+    expect(live.filter((one) => one.birthMs >= collected)).toEqual([]);
     expect(collected).toBeLessThan(capture.durationMs);
   },
   TIMEOUT_MS,
@@ -86,7 +86,7 @@ test(
     expect(tokens).toMatchObject({ made: 5, taken: 2, waiting: 2, waitingBytes: 2 * 1024 });
     expect([lineOf(tokens!.siteId), lineOf(tokens!.origin)]).toEqual([6, 6]);
     const [detail] = capture.details;
-    const owned = [...capture.livingTensors()].filter(({ scope }) => scope > 0);
+    const owned = [...capture.liveTensors()].filter(({ scope }) => scope > 0);
     expect(owned.map(({ shape }) => shape)).toEqual([[3]]);
     expect(lineOf(detail!.openings.siteOf(owned[0]!.environment, owned[0]!.scope)!)).toBe(16);
     // Two indices of 8 bytes and two values of 4, each storage once.
@@ -129,7 +129,7 @@ test(
     const kept = atLine(capture, 8);
     expect(total(kept, (one) => one.liveTensors)).toBe(total(kept, (one) => one.allocatedTensors));
     expect(total(atLine(capture, 9), (one) => one.liveTensors)).toBe(0);
-    const drawn = [...capture.livingTensors()].filter((one) => one.bytes === 2 ** 16);
+    const drawn = [...capture.liveTensors()].filter((one) => one.bytes === 2 ** 16);
     expect(drawn.length).toBeLessThan(1000);
     const estimate = drawn.reduce((sum, one) => sum + one.weight, 0);
     expect(Math.abs(estimate - total(kept, (one) => one.liveTensors))).toBeLessThan(drawn.length * 0.01 + 1);
@@ -163,7 +163,7 @@ test(
     expect(capture.ticks.at(-1)).toMatchObject({ tensors: 3004, storages: 3004 });
     expect(capture.ticks.at(-1)!.bytes).toBe(3 * 2 ** 20 + 3000 * 2 ** 14 + 3000 * 2 ** 16);
     expect(capture.series.size).toBe(0);
-    expect([...capture.livingTensors()]).toEqual([]);
+    expect([...capture.liveTensors()]).toEqual([]);
     expect(capture.lost).toBe(0);
   },
   TIMEOUT_MS,
@@ -182,7 +182,7 @@ test(
     const site = atLine(capture, 8);
     expect(total(site, (one) => one.liveTensors)).toBe(count);
     expect(capture.ticks.at(-1)?.tensors).toBe(count);
-    const kept = [...capture.livingTensors()].length;
+    const kept = [...capture.liveTensors()].length;
     expect(kept).toBeGreaterThan(500);
     expect(kept + capture.droppedDetail).toBe(count);
     expect(capture.end?.reason).toBe('exit');
@@ -195,12 +195,12 @@ test(
   async () => {
     const { capture, stdout, file } = await record([fixture('labels.cjs')]);
     expect(stdout).toMatch(/^\/a,\/b\n/);
-    const living = new Map<string, number>();
-    for (const { labelId } of capture.livingTensors()) {
+    const live = new Map<string, number>();
+    for (const { labelId } of capture.liveTensors()) {
       const key = JSON.stringify(capture.labels.get(labelId) ?? {});
-      living.set(key, (living.get(key) ?? 0) + 1);
+      live.set(key, (live.get(key) ?? 0) + 1);
     }
-    const of = (labels: Labels) => living.get(JSON.stringify(labels));
+    const of = (labels: Labels) => live.get(JSON.stringify(labels));
     for (const route of ['/a', '/b']) {
       expect(of({ route })).toBe(4);
       expect(of({ route, user: '7' })).toBe(1);

@@ -60,7 +60,7 @@ describe('SIGKILL', () => {
         if (ready) expect(capture.start?.mode).toBe('full');
         const rows = [...capture.series.values()].reduce((sum, one) => sum + (one.liveTensors.at(-1) ?? 0), 0);
         // The births match the rows, except tensors made while the round was assembled.
-        const births = [...capture.livingTensors()].length;
+        const births = [...capture.liveTensors()].length;
         expect(Math.abs(rows - births)).toBeLessThanOrEqual(50);
       }
       expect(results.reduce((sum, { capture }) => sum + capture.ticks.length, 0)).toBeGreaterThan(0);

@@ -33,6 +33,12 @@ test('typedoc succeeds without warnings', () => {
   expect(outcome.stdout + outcome.stderr).not.toMatch(/warning|error/i);
 });
 
+test('the output of programs is not coloured as if it were TypeScript', () => {
+  const text = (file: string) => fs.readFileSync(path.join(folder, file), 'utf8');
+  expect(text('index.html')).toContain('<code class="text">$ leak-audit run ');
+  expect(text('documents/Errors.html')).toContain('<code class="text">');
+});
+
 test('every public op has a page, as a function and as a method', () => {
   const pages = new Set(fs.readdirSync(path.join(folder, 'functions')));
   const functionsOf = (space: object) =>

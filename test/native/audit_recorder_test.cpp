@@ -296,7 +296,7 @@ TEST_F(AuditRecorder, ReportsTheOwnerOfABirthAndItsChanges) {
   std::vector<BirthEntry> file(1);  // as first written
   file[0].id = scoped;
   file[0].flags = kByScope | kView;
-  recorder.keep_living(&file);
+  recorder.keep_live(&file);
   ASSERT_EQ(file.size(), 1u);
   EXPECT_EQ(file[0].flags, kByKeep | kView);
   recorder.moved(scoped, kScope);

@@ -22,7 +22,7 @@ namespace ltn::audit {
 namespace {
 
 struct Seen {
-  std::set<uint32_t> living;
+  std::set<uint32_t> births;
   std::map<uint32_t, uint64_t> allocated;  // by site
   std::map<uint32_t, uint64_t> live;
   uint64_t rounds = 0, dropped = 0, lost = 0;
@@ -36,10 +36,10 @@ Seen read_seen(const std::string& path) {
     const std::string& p = packet.payload;
     switch (static_cast<PacketType>(packet.type)) {
       case PacketType::Births:
-        for (size_t at = 0; at < p.size(); at += kBirthBytes) seen.living.insert(u32(p, at));
+        for (size_t at = 0; at < p.size(); at += kBirthBytes) seen.births.insert(u32(p, at));
         break;
       case PacketType::Deaths:
-        for (size_t at = 0; at < p.size(); at += 4) seen.living.erase(u32(p, at));
+        for (size_t at = 0; at < p.size(); at += 4) seen.births.erase(u32(p, at));
         break;
       case PacketType::Rows:
         for (size_t at = 0; at < p.size(); at += kRowBytes) {
@@ -114,7 +114,7 @@ TEST_F(AuditRoom, TakesAtMost64BytesPerLiveTensor) {
   for (int i = 0; i < kCount; ++i) records.push_back(make(1));
   stop("done");
   const Seen seen = read_seen(options.path);
-  EXPECT_EQ(seen.living.size(), size_t{kCount});
+  EXPECT_EQ(seen.births.size(), size_t{kCount});
   EXPECT_EQ(seen.live.at(1), uint64_t{kCount});
   EXPECT_LE(size_of(options.path), int64_t{64} * kCount);
 }
@@ -126,7 +126,7 @@ TEST_F(AuditRoom, ShortLivedTensorsAreOnlyInTheCounters) {
   records.push_back(make(3));
   stop("done");
   const Seen seen = read_seen(options.path);
-  EXPECT_EQ(seen.living.size(), 1u);
+  EXPECT_EQ(seen.births.size(), 1u);
   EXPECT_EQ(seen.allocated.at(3), 200'001u);
   EXPECT_LE(size_of(options.path), 4096);
 }
@@ -160,9 +160,9 @@ TEST_F(AuditRoom, StaysUnderItsCapAndKeepsTheTotals) {
   EXPECT_EQ(seen.live.at(5), 0u);
   EXPECT_GT(seen.rounds, 3u);
   EXPECT_GT(seen.dropped, 0u);
-  EXPECT_EQ(seen.living.count(records.back()), 1u) << "the oldest detail goes first";
-  EXPECT_EQ(seen.living.count(records.front()), 0u);
-  EXPECT_GE(seen.living.size() + seen.dropped, made);
+  EXPECT_EQ(seen.births.count(records.back()), 1u) << "the oldest detail goes first";
+  EXPECT_EQ(seen.births.count(records.front()), 0u);
+  EXPECT_GE(seen.births.size() + seen.dropped, made);
   EXPECT_EQ(read_file(options.path)[kFlagsAt] & kCapped, kCapped);
 }
 

@@ -22,9 +22,9 @@ const audit::GraphRow* row_of(const std::vector<audit::GraphRow>& rows, uint32_t
 class GraphCensusTest : public ::testing::Test {
  protected:
   std::vector<audit::GraphRow> count(const std::vector<std::pair<at::Tensor, uint32_t>>& tensors, uint32_t flags = 0) {
-    std::vector<GraphCensus::Candidate> living;
-    for (const auto& [tensor, site] : tensors) living.push_back({graph_of(tensor), site, ++now_});
-    return census.rows(&living, flags);
+    std::vector<GraphCensus::Candidate> live;
+    for (const auto& [tensor, site] : tensors) live.push_back({graph_of(tensor), site, ++now_});
+    return census.rows(&live, flags);
   }
 
   // Three nodes more.

@@ -125,8 +125,8 @@ for (let i = first; i < Math.min(all.length, end); i++) {
         report.faults.push(`${call}: the message does not name the op: ${error.message}`);
       }
     }
-    const living = tensorsIn([list, result]);
-    const bytes = trueBytes(living);
+    const live = tensorsIn([list, result]);
+    const bytes = trueBytes(live);
     const counted = torch.memory().bytes - beforeBytes;
     if (bytes >= 0 && counted !== bytes)
       report.faults.push(`${call}: storages of ${bytes} bytes are counted as ${counted}`);

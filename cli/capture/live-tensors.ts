@@ -57,7 +57,7 @@ function hashOf(id: number): number {
 }
 
 /** A set of births by id. Accepts any 32-bit ids without using more memory. */
-export class LivingTensors {
+export class LiveTensors {
   private readonly chunks: Chunk[] = [];
   private readonly kinds = new Kinds();
   /** Hash table of row + 1, 0 if free; linear probing. */

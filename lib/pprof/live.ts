@@ -61,7 +61,7 @@ interface Cell {
 }
 
 /** `labels`: those that every sample has. */
-export function livingSamples(labels: Labels): ProfileSample[] {
+export function liveSamples(labels: Labels): ProfileSample[] {
   if (epoch !== (native.watchEpoch ?? 0)) {
     shown = new Map(); // the native side has forgotten its sites
     epoch = native.watchEpoch ?? 0;
