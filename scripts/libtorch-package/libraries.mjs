@@ -78,7 +78,9 @@ export function checkLibraries(lib, parts, target) {
   const files = readdirSync(lib);
   const symbols = new Map(files.map((name) => [name, symbolsOf(path.join(lib, name), target)]));
   const defined = new Set();
-  for (const list of symbols.values()) for (const { kind, name } of list) if (!/[Uwv]/.test(kind)) defined.add(name);
+  for (const { kind, name, version } of [...symbols.values()].flat()) {
+    if (!/[Uwv]/.test(kind)) defined.add(version === undefined ? name : `${name}@${version}`).add(name);
+  }
   const system = new Set([...parts.fromTheSystem, target.loader]);
   const problems = [];
   for (const name of files) {
@@ -91,8 +93,9 @@ export function checkLibraries(lib, parts, target) {
       if (!files.includes(from) && !system.has(from)) problems.push(`${name} needs ${version} of ${from}`);
     }
     for (const { kind, name: symbol, version } of symbols.get(name)) {
-      if (kind !== 'U' || defined.has(symbol)) continue;
       const ofSystem = version !== undefined && /^(GLIBC|GLIBCXX|CXXABI|GCC)_/.test(version);
+      const wanted = version === undefined || ofSystem ? symbol : `${symbol}@${version}`;
+      if (kind !== 'U' || defined.has(wanted)) continue;
       if (!ofSystem || isNewer(version, parts.oldest)) problems.push(`${name}: nothing defines ${symbol}@${version}`);
     }
   }
