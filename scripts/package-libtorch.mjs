@@ -18,8 +18,8 @@ import path from 'node:path';
 import { absent, collectLibraries, compat } from './libtorch-package/libraries.mjs';
 import { noticeOf } from './libtorch-package/notice.mjs';
 import { fetchPackages } from './libtorch-package/packages.mjs';
-import { targets } from './libtorch-package/targets.mjs';
 import { writeTar } from './libtorch-package/tarball.mjs';
+import { targets } from './libtorch-package/targets.mjs';
 import { buildDir, inRoot } from './paths.mjs';
 import { runLogged } from './steps/command.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
@@ -43,9 +43,7 @@ const upstream = (version) => /[\d.]*\d/.exec(version.replace(/^\d+:/, ''))[0];
 
 function writeTexts(folder, arch, packages) {
   const project = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
-  const debian = Object.fromEntries(
-    Object.keys(licences).map((name) => [name, packages.get(name).version]),
-  );
+  const debian = Object.fromEntries(Object.keys(licences).map((name) => [name, packages.get(name).version]));
   const manifest = {
     format: 1,
     version: parts.version,

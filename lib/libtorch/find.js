@@ -137,8 +137,7 @@ const lackedLibraries = (toBuild) => (dir) =>
     .map((name) => `lib${name}${process.platform === 'darwin' ? '.dylib' : '.so'}`);
 
 const advice = {
-  system:
-    `On Linux: npm install ${packageName}. On Debian or Ubuntu also: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: unpack libtorch and set LIBTORCH to the folder with include/ and lib/.`,
+  system: `On Linux: npm install ${packageName}. On Debian or Ubuntu also: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: unpack libtorch and set LIBTORCH to the folder with include/ and lib/.`,
   LIBTORCH_USE_PYTORCH:
     'The PyTorch of python3 does not bring libtorch as a package of its own does: install the wheel with pip, or unset LIBTORCH_USE_PYTORCH.',
   npm: `${packageName} is not complete: install it again.`,

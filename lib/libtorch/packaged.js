@@ -41,8 +41,17 @@ const compareNumbers = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 /** The newest version of symbols that a library has: '2.36' of GLIBC_2.36; null if it has none or cannot be read. */
 function newest(file, prefix) {
   try {
-    const found = [...readElf(file).strings().matchAll(new RegExp(`${prefix}_(\\d+(?:\\.\\d+)+)`, 'g'))];
-    return found.map(([, version]) => version).sort(compareNumbers).pop() ?? null;
+    const found = [
+      ...readElf(file)
+        .strings()
+        .matchAll(new RegExp(`${prefix}_(\\d+(?:\\.\\d+)+)`, 'g')),
+    ];
+    return (
+      found
+        .map(([, version]) => version)
+        .sort(compareNumbers)
+        .pop() ?? null
+    );
   } catch (error) {
     if (error instanceof ElfError) return null;
     throw error;
@@ -63,7 +72,8 @@ function systemVersions(systemLibs) {
   }
   const mapped = (pattern) => maps.match(new RegExp(`(/\\S*/${pattern})$`, 'm'))?.[1];
   const libc = mapped('libc(?:\\.so\\.6|-[\\d.]+\\.so)');
-  if (libc === undefined) return mapped('(?:ld-musl-|libc\\.musl-)\\S*') === undefined ? null : { glibc: null, glibcxx: null };
+  if (libc === undefined)
+    return mapped('(?:ld-musl-|libc\\.musl-)\\S*') === undefined ? null : { glibc: null, glibcxx: null };
   const beside = systemLibs.map((dir) => path.join(dir, 'libstdc++.so.6')).find((file) => fs.existsSync(file));
   const libstdcxx = mapped('libstdc\\+\\+\\.so\\.6\\S*') ?? beside;
   return {

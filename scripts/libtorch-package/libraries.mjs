@@ -19,7 +19,9 @@ function output(command, args) {
 
 /** The place of a library in an unpacked package. OpenBLAS has a folder of its own there. */
 function placeOf(folder, { triple }, name) {
-  const dirs = [`usr/lib/${triple}`, `usr/lib/${triple}/openblas-pthread`, 'usr/lib'].map((dir) => path.join(folder, dir));
+  const dirs = [`usr/lib/${triple}`, `usr/lib/${triple}/openblas-pthread`, 'usr/lib'].map((dir) =>
+    path.join(folder, dir),
+  );
   const found = dirs.map((dir) => path.join(dir, name)).find((file) => existsSync(file));
   if (found === undefined) throw new StepError(`${name} is not in ${folder}.`);
   return realpathSync(found);

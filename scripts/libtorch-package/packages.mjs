@@ -1,6 +1,7 @@
 /** Downloads packages of a Debian release by name, with an apt whose settings, lists and cache are all in one folder. */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+
 import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { findMirror, proxyEnv } from '../matrix/mirror.mjs';
 import { runLogged } from '../steps/command.mjs';
