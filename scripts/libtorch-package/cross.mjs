@@ -3,7 +3,17 @@
  * processor has, headers and libraries are Debian's for the other one, the compiler is a cross compiler.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { compileAddon } from '../installed/compile.mjs';
@@ -19,13 +29,16 @@ import { fetchPackages } from './packages.mjs';
 import { targets } from './targets.mjs';
 import { weakenNewer } from './versions.mjs';
 
-const { addonName, bindingInfo, bindingName, infoName } = createRequire(import.meta.url)(libtorchModules('bindings.js'));
+const { addonName, bindingInfo, bindingName, infoName } = createRequire(import.meta.url)(
+  libtorchModules('bindings.js'),
+);
 const parts = JSON.parse(readFileSync(inRoot('scripts', 'libtorch-package', 'parts.json'), 'utf8'));
 
 /** The headers must be those that codegen has read: it is this machine's processor that it ran for. */
 function requireSame(one, other) {
   const { stdout, status } = spawnSync('diff', ['-rq', one, other], { encoding: 'utf8' });
-  if (status !== 0) throw new StepError(`libtorch's headers depend on the processor, so codegen must run for each:\n${stdout}`);
+  if (status !== 0)
+    throw new StepError(`libtorch's headers depend on the processor, so codegen must run for each:\n${stdout}`);
 }
 
 const headersOf = async (arch, folder) => {
@@ -42,7 +55,8 @@ export async function crossBinding(arch) {
   const target = targets[arch];
   const work = path.join(buildDir, 'libtorch-package', arch);
   const lib = path.join(work, 'package', 'lib');
-  if (!existsSync(lib)) throw new StepError(`${lib} does not exist: run \`npm run package:libtorch -- --arch ${arch}\` first.`);
+  if (!existsSync(lib))
+    throw new StepError(`${lib} does not exist: run \`npm run package:libtorch -- --arch ${arch}\` first.`);
   const include = await step(`libtorch's headers for ${arch}`, async () => {
     const other = await headersOf(process.arch, work);
     const own = await headersOf(arch, work);
@@ -60,7 +74,16 @@ export async function crossBinding(arch) {
     symlinkSync(path.join(lib, sonames[name]), path.join(links, `lib${name}.so`));
   }
   const libtorch = {
-    ...{ version: parts.version, abi: 'new', cuda: false, sonames, lib: links, include, cxxStandard: 17, cudaInclude: null },
+    ...{
+      version: parts.version,
+      abi: 'new',
+      cuda: false,
+      sonames,
+      lib: links,
+      include,
+      cxxStandard: 17,
+      cudaInclude: null,
+    },
     includes: [include, path.join(include, 'torch/csrc/api/include')],
   };
   const scratch = path.join(work, 'binding');

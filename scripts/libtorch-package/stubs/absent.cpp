@@ -1,7 +1,8 @@
 /**
- * Stands in for the libraries that this package leaves out, although Debian's libtorch is linked with them: MPI, InfiniBand,
- * NUMA, and an HTTP server for torch's elastic launcher. No function of libtorch-node reaches them. What C++ code reaches
- * answers as those libraries do on a machine without such hardware, or throws; nothing pretends to work.
+ * Stands in for the libraries that this package leaves out, although Debian's libtorch is linked with them: MPI,
+ * InfiniBand, NUMA, and an HTTP server for torch's elastic launcher. No function of libtorch-node reaches them. What
+ * C++ code reaches answers as those libraries do on a machine without such hardware, or throws; nothing pretends to
+ * work.
  */
 #include <cstdio>
 #include <cstring>
@@ -127,14 +128,14 @@ HTTP_ABSENT(2, "_ZN7httplib6Server17listen_after_bindEv")
 HTTP_ABSENT(3, "_ZN7httplib6Server18set_address_familyEi")
 HTTP_ABSENT(4, "_ZN7httplib6Server22set_keep_alive_timeoutEl")
 HTTP_ABSENT(5, "_ZN7httplib6Server24set_keep_alive_max_countEm")
-HTTP_ABSENT(6,
-            "_ZN7httplib6Server3GetERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt8functionIFvRKNS_7RequestERNS_"
-            "8ResponseEEE")
+HTTP_ABSENT(
+    6,
+    "_ZN7httplib6Server3GetERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt8functionIFvRKNS_7RequestERNS_"
+    "8ResponseEEE")
 HTTP_ABSENT(7,
             "_ZN7httplib6Server4PostERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt8functionIFvRKNS_"
             "7RequestERNS_8ResponseEEE")
 HTTP_ABSENT(8, "_ZN7httplib6Server4stopEv")
-HTTP_ABSENT(9,
-            "_ZN7httplib8Response11set_contentEONSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKS6_")
+HTTP_ABSENT(9, "_ZN7httplib8Response11set_contentEONSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEERKS6_")
 EXPORTED void absentServerEnd() __asm__("_ZN7httplib6ServerD1Ev");
 void absentServerEnd() {}

@@ -1,7 +1,7 @@
 /**
  * The symbols of glibc 2.38 and of GCC 13's and 14's libstdc++ that Debian 13's libraries ask for, in terms of what
- * glibc 2.36 and GCC 12's libstdc++ have. On a newer system nothing here is called: the program's own C and C++ libraries
- * come first in the order of lookup. Includes no header that would redirect these names to the new ones.
+ * glibc 2.36 and GCC 12's libstdc++ have. On a newer system nothing here is called: the program's own C and C++
+ * libraries come first in the order of lookup. Includes no header that would redirect these names to the new ones.
  */
 #include <cstdarg>
 #include <cstddef>
@@ -32,7 +32,8 @@ __asm__(".symver finite_fmodf,__fmodf_finite@" FMOD_GLIBC);
 
 #define EXPORTED __attribute__((visibility("default")))
 
-// On systems whose libstdc++ does not initialise the standard streams itself, each program that includes <iostream> does.
+// On systems whose libstdc++ does not initialise the standard streams itself, each program that includes <iostream>
+// does.
 static std::ios_base::Init streams;
 
 extern "C" {
