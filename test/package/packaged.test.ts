@@ -199,3 +199,34 @@ it('needs of newer versions become weak, and the library still loads', async () 
     stdout: '3\n',
   });
 });
+
+it('what replaces absent libraries and newer functions answers as it should', () => {
+  const at = folder();
+  const stubs = path.join(ROOT, 'scripts/libtorch-package/stubs');
+  const compile = (name: string, more: string[]) => {
+    const flags = ['-shared', '-fPIC', '-O2', '-fvisibility=hidden', ...more];
+    execFileSync('g++', [...flags, path.join(stubs, `${name}.cpp`), '-o', path.join(at, `${name}.so`), '-lm']);
+  };
+  compile('absent', [`-Wl,--version-script=${path.join(stubs, 'absent.map')}`]);
+  compile('compat', []);
+  const program = `
+import ctypes as c, json, math, sys
+absent, compat = (c.CDLL(sys.argv[1] + name) for name in ('/absent.so', '/compat.so'))
+text, length, flag, count = c.create_string_buffer(256), c.c_int(), c.c_int(7), c.c_int(7)
+absent.MPI_Error_string(16, text, c.byref(length))
+absent.MPI_Initialized(c.byref(flag))
+absent.ibv_get_device_list.restype = c.POINTER(c.c_void_p)
+devices = absent.ibv_get_device_list(c.byref(count))
+for name in ('strtol', 'strtoul', 'strtoll', 'strtoull'): getattr(compat, '__isoc23_' + name).restype = c.c_long
+numbers = [getattr(compat, '__isoc23_' + name)(b'0x2a', None, 0) for name in ('strtol', 'strtoul', 'strtoll', 'strtoull')]
+read = c.c_int()
+got = compat.__isoc23_sscanf(b'17 apples', b'%d', c.byref(read))
+compat.fmod.restype, compat.fmod.argtypes = c.c_double, [c.c_double] * 2
+compat.fmodf.restype, compat.fmodf.argtypes = c.c_float, [c.c_float] * 2
+remainders = [compat.fmod(-7.25, 2), compat.fmodf(5.5, 2), math.isnan(compat.fmod(1, 0)), math.isnan(compat.fmod(math.inf, 2))]
+print(json.dumps([absent.MPI_Init_thread(None, None, 0, None), text.value.decode(), length.value, flag.value,
+  absent.numa_available(), count.value, devices[0], numbers, got, read.value, remainders]))`;
+  const answers = JSON.parse(execFileSync('/usr/bin/python3', ['-c', program, at], { encoding: 'utf8' }));
+  const why = 'this libtorch is built without MPI: use the backend gloo';
+  expect(answers).toEqual([16, why, why.length, 0, -1, 0, null, [42, 42, 42, 42], 1, 17, [-1.25, 1.5, true, true]]);
+});
