@@ -20,14 +20,13 @@ import { compileAddon } from '../installed/compile.mjs';
 import { sourcesFor } from '../installed/sources.mjs';
 import { findHeaders } from '../installed/toolchain.mjs';
 import { buildDir, inRoot, libtorchModules } from '../paths.mjs';
-import { runLogged } from '../steps/command.mjs';
 import { StepError } from '../steps/errors.mjs';
 import { jobs } from '../steps/jobs.mjs';
 import { prebuildsDir } from '../steps/prebuilds.mjs';
 import { say, step } from '../steps/progress.mjs';
+import { relink, weakenNewer } from './elf.mjs';
 import { fetchPackages } from './packages.mjs';
 import { targets } from './targets.mjs';
-import { weakenNewer } from './versions.mjs';
 
 const { addonName, bindingInfo, bindingName, infoName } = createRequire(import.meta.url)(
   libtorchModules('bindings.js'),
@@ -95,8 +94,7 @@ export async function crossBinding(arch) {
     ...{ sources, headers: findHeaders(), libtorch, addon, jobs: jobs(), onProgress },
     ...{ compiler: { command: `${target.tools}g++`, args: [] }, folder: path.join(scratch, 'objects') },
   });
-  const page = target.pageSize === undefined ? [] : ['--page-size', String(target.pageSize)];
-  await runLogged('cross-rpath', 'patchelf', [...page, '--remove-rpath', addon]);
+  relink(addon, { rpath: null });
   weakenNewer(addon, parts.oldest);
   const folder = path.join(prebuildsDir, `linux-${arch}`, bindingName(libtorch));
   const staging = path.join(path.dirname(folder), `.${path.basename(folder)}`);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { inRoot } from '../paths.mjs';
 import { runLogged } from '../steps/command.mjs';
 import { StepError } from '../steps/errors.mjs';
-import { isNewer, readNeededVersions, weakenNewer } from './versions.mjs';
+import { isNewer, readNeededVersions, relink, weakenNewer } from './elf.mjs';
 
 export const compat = 'liblibtorch_node_compat.so';
 export const absent = 'liblibtorch_node_absent.so';
@@ -51,28 +51,11 @@ const symbolsOf = (file, { tools }) =>
     .filter(Boolean)
     .map(([, kind, name, version]) => ({ kind, name, version }));
 
-/** Several changes in one call of patchelf would overwrite each other. */
-async function relink(file, parts, target) {
-  const page = target.pageSize === undefined ? [] : ['--page-size', String(target.pageSize)];
-  const patch = async (words) => {
-    if (words.length > 0) await runLogged('libtorch-package-patchelf', 'patchelf', [...page, ...words, file]);
-  };
+function changeNeeds(file, parts) {
   const newer = weakenNewer(file, parts.oldest);
-  const needed = neededBy(file, target);
-  const remaining = new Set(needed);
-  const replace = [];
-  const remove = needed.filter((name) => name in parts.unused);
-  for (const name of needed.filter((other) => other in parts.replaced)) {
-    const by = parts.replaced[name];
-    if (remaining.has(by)) remove.push(name);
-    else replace.push('--replace-needed', name, by);
-    remaining.add(by);
-  }
-  await patch(replace); // also where versions of symbols are asked of that library
-  await patch(remove.flatMap((name) => ['--remove-needed', name]));
-  await patch(newer.length > 0 ? ['--add-needed', compat] : []);
+  const add = newer.length > 0 ? [compat] : [];
   // In the file's own folder, and before the folders of LD_LIBRARY_PATH, which may have others of the same name.
-  await patch(['--force-rpath', '--set-rpath', '$ORIGIN']);
+  relink(file, { replace: parts.replaced, remove: Object.keys(parts.unused), add, rpath: '$ORIGIN' });
 }
 
 /** Everything that the loader will look for is in the folder, or in the oldest system. */
@@ -111,7 +94,7 @@ export async function collectLibraries(lib, parts, target, packages) {
     const file = path.join(lib, name);
     copyFileSync(placeOf(packages.get(from).folder, target, name), file);
     chmodSync(file, 0o644);
-    await relink(file, parts, target);
+    changeNeeds(file, parts);
   }
   checkLibraries(lib, parts, target);
 }

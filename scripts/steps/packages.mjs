@@ -21,7 +21,7 @@ const wanted = {
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'util-linux', 'mount'],
   /** `npm run package:libtorch` */
-  package: ['g++', 'binutils', 'patchelf', 'libdeflate-tools'],
+  package: ['g++', 'binutils', 'libdeflate-tools'],
 };
 
 /** @typedef {'build' | 'lint' | 'tests' | 'service' | 'valgrind' | 'matrix' | 'package'} Purpose */
@@ -67,7 +67,7 @@ const programs = {
   service: [],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'unshare', 'setpriv', 'mount'],
-  package: ['g++', 'readelf', 'nm', 'patchelf', 'libdeflate-gzip', 'apt-get', 'dpkg-deb'],
+  package: ['g++', 'readelf', 'nm', 'libdeflate-gzip', 'apt-get', 'dpkg-deb'],
 };
 /** @param {string} name of a program */
 export const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;

@@ -17,7 +17,7 @@ import {
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
-import { weakenNewer } from '../libtorch-package/versions.mjs';
+import { weakenNewer } from '../libtorch-package/elf.mjs';
 import { addonFile, inRoot, libtorchModules } from '../paths.mjs';
 import { markChecked } from './checked-types.mjs';
 import { libtorchIdentity } from './codegen.mjs';

@@ -178,7 +178,7 @@ it('needs of newer versions become weak, and the library still loads', async () 
   const addon = path.join(folder(), 'copy.node');
   fs.copyFileSync(path.join(ROOT, 'build/Release/libtorch_node.node'), addon);
   const weakened = await imported(
-    'scripts/libtorch-package/versions.mjs',
+    'scripts/libtorch-package/elf.mjs',
     `const file = ${JSON.stringify(addon)};
      const before = it.readNeededVersions(file).filter(({ weak }) => weak).length;
      const versions = it.weakenNewer(file, { GLIBC: '2.3.4' });
