@@ -41,7 +41,16 @@ async function work() {
     const expected = direct.matmul(kernel.reshape([4, 27]).t()).permute([0, 3, 1, 2]);
     close(torch.nn.functional.conv2d(image, kernel).sub(expected).abs().max().item(), 0, 1e-3);
     const signal = torch.randn([128]);
-    close(torch.real(torch.fft.ifft(torch.fft.fft(signal))).sub(signal).abs().max().item(), 0, 1e-5);
+    close(
+      torch
+        .real(torch.fft.ifft(torch.fft.fft(signal)))
+        .sub(signal)
+        .abs()
+        .max()
+        .item(),
+      0,
+      1e-5,
+    );
     const x = torch.tensor([3], { requiresGrad: true });
     x.mul(x).sum().backward();
     assert.equal(x.grad.item(), 6);
