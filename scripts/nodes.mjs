@@ -3,37 +3,16 @@
  * prints a table. Only this command fetches Node's binaries, from npm into build/nodes. It does not rebuild the addon for
  * them: one binary must work with all.
  */
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
-import { runLogged } from './steps/command.mjs';
-import { runMain, StepError } from './steps/errors.mjs';
+import { runMain } from './steps/errors.mjs';
 import { jestTests } from './steps/jest.mjs';
-import { say, step } from './steps/progress.mjs';
+import { npmNode, versionOf } from './steps/node-binary.mjs';
+import { say } from './steps/progress.mjs';
 
 const all = ['20', '22', '24', '26'];
-const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
-
-const versionOf = (node) => spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? '';
-
 /** @returns {Promise<string>} the binary of a release of Node: this process's own, or npm's */
-async function nodeOf(major) {
-  if (process.version.startsWith(`v${major}.`)) return process.execPath;
-  const folder = inRoot('build', 'nodes', major);
-  const name = `node-${platform}`;
-  const binary = path.join(folder, 'node_modules', name, 'bin', 'node');
-  if (!existsSync(binary)) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n');
-    const args = ['install', '--ignore-scripts', '--no-save', '--no-audit', '--no-fund', '--prefix', folder];
-    await step(`Node ${major} from npm`, () => runLogged(`node-${major}`, 'npm', [...args, `${name}@${major}`]));
-  }
-  if (!versionOf(binary).startsWith(`v${major}.`))
-    throw new StepError(`expected Node ${major}, got ${versionOf(binary) || 'no version'} from ${binary}`);
-  return binary;
-}
+const nodeOf = async (major) => (process.version.startsWith(`v${major}.`) ? process.execPath : npmNode(major));
 
 await runMain(async () => {
   const split = process.argv.indexOf('--', 2);

@@ -1,9 +1,12 @@
 /**
  * npm run prebuild [-- --here | release…]: fills prebuilds/ with one binding per libtorch: this machine's, and those of
- * the Debian releases of `npm run matrix`, built in their roots. `--here` builds only this machine's.
+ * the Debian releases of `npm run matrix`, built in their roots. `--here` builds only this machine's. `--arch arm64` builds
+ * only the one for the libtorch that `npm run package:libtorch -- --arch arm64` has packed, with a cross compiler.
  */
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { crossBinding } from './libtorch-package/cross.mjs';
+import { targets } from './libtorch-package/targets.mjs';
 import { inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
@@ -45,9 +48,17 @@ async function buildInRoots() {
   }
 }
 
+async function buildFor(arch) {
+  if (!(arch in targets) || args.length !== 2) {
+    throw new StepError(`usage: npm run prebuild -- --arch ${Object.keys(targets).join(' | ')}`);
+  }
+  say(path.relative(inRoot('.'), await crossBinding(arch)));
+}
+
 await runMain(async () => {
   // npm also runs a script of this name as a hook before `npm run build`.
   if (isOnlyHook('prebuild')) return;
+  if (args[0] === '--arch') return buildFor(args[1]);
   if (!args.includes('--here')) await buildInRoots();
   await buildAll(); // last, because it describes all bindings in prebuilds/
   for (const folder of prebuiltFolders()) say(path.relative(inRoot('.'), folder));

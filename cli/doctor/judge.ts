@@ -72,6 +72,12 @@ function failureOf(findings: Findings, step: keyof ProbeResults): Check | null {
 const buildCommand = ({ checkout }: Findings): string =>
   checkout ? '`npm run build` in the folder of libtorch-node' : '`npx libtorch-node build`';
 
+/** Why a libtorch was chosen that no variable names. */
+const CHOSEN: Record<string, string> = {
+  system: "the system's: neither LIBTORCH nor LIBTORCH_USE_PYTORCH is set",
+  npm: 'the one that npm installed: neither LIBTORCH nor LIBTORCH_USE_PYTORCH is set, and the system has none',
+};
+
 function libtorch({ libtorch: found, libtorchError, variables }: Findings): Check {
   const set = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   if (found === null) {
@@ -79,12 +85,11 @@ function libtorch({ libtorch: found, libtorchError, variables }: Findings): Chec
     const fix = lines.length > 1 ? lines[lines.length - 1]! : null;
     return check('libtorch', 'problem', lines[0]!, { details: [...lines.slice(1, -1), ...set], fix });
   }
-  const { version, abi, cuda, sonames, lib, origin } = found;
+  const { version, abi, cuda, sonames, lib, origin, blas } = found;
   const name = sonames.torch_cpu === undefined ? '' : ` (${sonames.torch_cpu})`;
-  const chosen =
-    origin === 'system' ? "the system's: neither LIBTORCH nor LIBTORCH_USE_PYTORCH is set" : `by ${origin}`;
+  const chosen = CHOSEN[origin] ?? `by ${origin}`;
   return check('libtorch', 'ok', `${version}${name} in ${lib}, ${abi} C++ ABI, ${cuda ? 'with' : 'without'} CUDA`, {
-    details: [`chosen: ${chosen}`, ...set],
+    details: [`chosen: ${chosen}`, ...(blas === undefined ? [] : [`brought by an npm package, with ${blas}`]), ...set],
   });
 }
 

@@ -2,7 +2,7 @@ export { LibtorchError } from './error';
 
 /** A libtorch, identified from its files without loading it. */
 export interface Runtime {
-  /** How it was found: 'LIBTORCH', 'LIBTORCH_LIB', 'LIBTORCH_USE_PYTORCH' or 'system'. */
+  /** How it was found: 'LIBTORCH', 'LIBTORCH_LIB', 'LIBTORCH_USE_PYTORCH', 'system' or 'npm'. */
   origin: string;
   /** Folder of the shared libraries. */
   lib: string;
@@ -16,6 +16,8 @@ export interface Runtime {
   cuda: boolean;
   /** The soname of each library, such as 'libc10.so.1.13'; empty on macOS. */
   sonames: Record<string, string>;
+  /** The BLAS of an npm package that brings libtorch, such as 'OpenBLAS 0.3.29'. */
+  blas?: string;
 }
 
 /** A libtorch with headers, to build against. */

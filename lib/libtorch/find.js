@@ -5,6 +5,7 @@
  * 1. `LIBTORCH`, a root with include/ and lib/; `LIBTORCH_INCLUDE` and `LIBTORCH_LIB` override its two halves.
  * 2. `LIBTORCH_USE_PYTORCH=1`: the PyTorch of the `python3` on the PATH, ignoring relative folders of the PATH.
  * 3. The system's.
+ * 4. To run on, not to build against: the npm package @libtorch-node/libtorch-<platform>-<processor>.
  *
  * A named libtorch that does not fit is an error: the search stops there. Plain JavaScript, since a fresh checkout needs it
  * before TypeScript can be compiled.
@@ -14,6 +15,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { LibtorchError } = require('./error.js');
 const { printable } = require('./printable.js');
+const { manifestOf, packagedLib, packageName, requireSystem } = require('./packaged.js');
 const { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, versionHeader } = require('./identify.js');
 
 const registrationHeader = 'ATen/RegistrationDeclarations.h';
@@ -135,10 +137,10 @@ const lackedLibraries = (toBuild) => (dir) =>
     .map((name) => `lib${name}${process.platform === 'darwin' ? '.dylib' : '.so'}`);
 
 const advice = {
-  system:
-    'On Debian or Ubuntu: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: unpack libtorch and set LIBTORCH to the folder with include/ and lib/.',
+  system: `On Linux: npm install ${packageName}. On Debian or Ubuntu also: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: unpack libtorch and set LIBTORCH to the folder with include/ and lib/.`,
   LIBTORCH_USE_PYTORCH:
     'The PyTorch of python3 does not bring libtorch as a package of its own does: install the wheel with pip, or unset LIBTORCH_USE_PYTORCH.',
+  npm: `${packageName} is not complete: install it again.`,
   named:
     'LIBTORCH must name a folder with include/ and lib/ (LIBTORCH_INCLUDE and LIBTORCH_LIB name them one by one); unset them all to use the system libtorch.',
 };
@@ -164,16 +166,32 @@ function findToolkit(env, include) {
   return [...roots, ...usual].find((dir) => fs.existsSync(path.join(dir, toolkitHeader))) ?? null;
 }
 
+/** The system's libtorch or the one that npm brings, in this order; undefined if there is neither. */
+function systemOrPackaged(libs, report) {
+  const lib = firstWith(libs, lackedLibraries(false), report);
+  if (lib !== undefined || libs[0][1] !== 'system') return { lib, origin: libs[0][1] };
+  const packaged = packagedLib();
+  if (packaged !== null) return { lib: firstWith([[packaged, 'npm']], lackedLibraries(false), report), origin: 'npm' };
+  report.push(`  ${packageName} (npm) is not installed`);
+  return { lib, origin: 'system' };
+}
+
 /**
  * The libtorch to run on. Headers are optional; if present, they give the exact version.
  * @param {NodeJS.ProcessEnv} [env]
  */
 function findRuntime(env = process.env) {
-  const { includes, libs, origin } = candidates(env);
+  const { includes, libs } = candidates(env);
   const report = [];
-  const lib = firstWith(libs, lackedLibraries(false), report);
+  const { lib, origin } = systemOrPackaged(libs, report);
   if (lib === undefined) throw notFound({ lib, origin, toBuild: false, report });
   const files = libraryFiles(lib);
+  const manifest = manifestOf(lib);
+  if (manifest !== null) {
+    requireSystem(manifest, lib, systemLibs);
+    const { version, blas } = manifest;
+    return { origin, lib, files, ...identify(files, null, false), version, blas };
+  }
   // System headers may belong to another libtorch than the named libraries.
   const [include] =
     includes.find(([dir, from]) => (from !== 'system' || from === origin) && headerVersion(dir) !== null) ?? [];

@@ -165,3 +165,18 @@ export async function ensureRoot(release, { fresh = false, more = [] } = {}) {
   renameSync(partial, folder);
   return folder;
 }
+
+/**
+ * The root of a release as debootstrap makes it, without any further package.
+ * @param {string} release
+ * @param {{ fresh?: boolean }} [options]
+ */
+export async function ensureBareRoot(release, { fresh = false } = {}) {
+  const folder = path.join(rootsFolder(), `bare-${release}`);
+  if (fresh) removeFolder(folder);
+  if (existsSync(folder)) return folder;
+  const partial = `${folder}.partial`;
+  await step(`${release}: bare root in ${folder}`, () => bootstrap(release, partial));
+  renameSync(partial, folder);
+  return folder;
+}

@@ -20,9 +20,11 @@ const wanted = {
   service: ['python3-uvicorn', 'python3-uvloop', 'python3-httptools'],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'util-linux', 'mount'],
+  /** `npm run package:libtorch` */
+  package: ['g++', 'binutils', 'libdeflate-tools'],
 };
 
-/** @typedef {'build' | 'lint' | 'tests' | 'service' | 'valgrind' | 'matrix'} Purpose */
+/** @typedef {'build' | 'lint' | 'tests' | 'service' | 'valgrind' | 'matrix' | 'package'} Purpose */
 
 /**
  * @param {Purpose[]} purposes
@@ -65,6 +67,7 @@ const programs = {
   service: [],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'unshare', 'setpriv', 'mount'],
+  package: ['g++', 'readelf', 'nm', 'libdeflate-gzip', 'apt-get', 'dpkg-deb'],
 };
 /** @param {string} name of a program */
 export const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;

@@ -17,6 +17,7 @@ import {
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
+import { weakenNewer } from '../libtorch-package/elf.mjs';
 import { addonFile, inRoot, libtorchModules } from '../paths.mjs';
 import { markChecked } from './checked-types.mjs';
 import { libtorchIdentity } from './codegen.mjs';
@@ -51,6 +52,15 @@ function ownFolder() {
 const only = (ending, except) => (file) =>
   statSync(file).isDirectory() || (file.endsWith(ending) && !(except && file.endsWith(except)));
 
+/**
+ * The npm package of libtorch serves newer symbols of the C and C++ libraries to older systems, to the binding as well:
+ * scripts/libtorch-package/stubs/compat.cpp.
+ */
+function allowOlderSystems(addon, libtorch) {
+  const { version, oldest } = JSON.parse(readFileSync(inRoot('scripts', 'libtorch-package', 'parts.json'), 'utf8'));
+  if (process.platform === 'linux' && minorOf(libtorch.version) === minorOf(version)) weakenNewer(addon, oldest);
+}
+
 /** Copies the binding that this checkout has built into prebuilds/. */
 async function packOwnBinding() {
   const { addonName, bindingInfo, infoName } = bindings();
@@ -61,6 +71,7 @@ async function packOwnBinding() {
   mkdirSync(staging, { recursive: true });
   const at = (name) => path.join(staging, name);
   await runLogged('prebuild', 'strip', ['--strip-all', '-o', at(addonName), addonFile]);
+  allowOlderSystems(at(addonName), libtorch);
   cpSync(inRoot('lib', 'generated'), at('generated'), { recursive: true, filter: only('.js') });
   cpSync(inRoot('native', 'generated'), at('sources'), { recursive: true, filter: only('.cpp') });
   cpSync(inRoot('types', 'generated'), at('types'), { recursive: true, filter: only('.d.ts') });

@@ -82,6 +82,7 @@ const withoutProgram = new Set(
     'verdicts',
     'runtimes',
     'installing',
+    'libtorch-package',
     'leak-audit',
     'leak-hunt',
   ].map((name) => `docs/${name}.md`),

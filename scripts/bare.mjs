@@ -1,0 +1,142 @@
+/**
+ * npm run test:bare [-- release…] [--fresh]: installs libtorch-node and @libtorch-node/libtorch-linux-<processor> where
+ * nothing else is: in Debian's smallest system (debootstrap's minbase) with npm's Node, without apt's libtorch, BLAS or
+ * compiler. There it runs ops, lifetimes, leak-audit, workers, Jest, a bundle, pnpm, yarn, a read-only system and another
+ * user. bookworm is the oldest system that the package supports, forky the newest.
+ *
+ * `npm run package:libtorch` must have made build/packages, and prebuilds/ must hold the binding for that libtorch
+ * (`npm run prebuild -- trixie`). LTN_TARBALL names a tarball of libtorch-node, which is otherwise packed from this checkout.
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { runInside } from './matrix/enter.mjs';
+import { withNpm } from './matrix/npm.mjs';
+import { ensureBareRoot, requireMachine } from './matrix/roots.mjs';
+import { buildDir, inRoot } from './paths.mjs';
+import { runLogged } from './steps/command.mjs';
+import { runMain, StepError } from './steps/errors.mjs';
+import { npmNode } from './steps/node-binary.mjs';
+import { say } from './steps/progress.mjs';
+
+const releases = ['bookworm', 'trixie', 'forky'];
+const NODE = '22';
+const PNPM = '10.17.1';
+const YARN = '1.22.22';
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-bare-'));
+process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
+const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
+
+/** The two tarballs, in a folder that is mounted into the roots. */
+async function tarballs() {
+  const folder = path.join(buildDir, 'packages');
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const libtorch = names.find((name) => name.startsWith(`libtorch-node-libtorch-linux-${process.arch}-`));
+  if (libtorch === undefined)
+    throw new StepError('build/packages has no libtorch: run `npm run package:libtorch` first.');
+  cpSync(path.join(folder, libtorch), path.join(scratch, 'libtorch.tgz'));
+  const given = process.env.LTN_TARBALL;
+  if (given) cpSync(given, path.join(scratch, 'own.tgz'));
+  else {
+    const pack = ['pack', '--ignore-scripts', '--pack-destination', scratch];
+    await runLogged('bare-pack', 'npm', pack);
+    cpSync(path.join(scratch, `libtorch-node-${manifest.version}.tgz`), path.join(scratch, 'own.tgz'));
+  }
+}
+
+const both = '/packages/own.tgz /packages/libtorch.tgz';
+const node = 'node node_modules/libtorch-node/dist/cli';
+const flags = '--ignore-scripts --no-audit --no-fund';
+const tool = (name) => `${name}@${manifest.devDependencies[name]}`;
+const core = 'node --expose-gc core.js';
+/** Fills a new folder with the programs. */
+const project = (name) => `rm -rf /srv/${name} && cp -r /srv/programs /srv/${name} && cd /srv/${name}`;
+
+/** What is run inside, each in a shell of its own. */
+const checks = [
+  ['no libtorch and no BLAS of the system', '! ls /usr/lib/*/ | grep -E "^lib(torch|c10|openblas|blas|gfortran|gomp)"'],
+  ['npm install --ignore-scripts', `${project('app')} && time npm install ${flags} ${both}`],
+  [
+    'doctor',
+    `cd /srv/app && ${node}/libtorch-node.js doctor > doctor.txt; cat doctor.txt; grep -q "with OpenBLAS" doctor.txt &&
+     grep -q "the one that npm installed" doctor.txt && grep -q "^healthy" doctor.txt`,
+  ],
+  ['core', `cd /srv/app && ${core}`],
+  ['module', 'cd /srv/app && node esm.mjs'],
+  ['worker', 'cd /srv/app && node worker.js'],
+  [
+    'leak-audit finds a leak',
+    `cd /srv/app && (${node}/leak-audit.js run --quiet --interval 100ms --json leak.json --check -- node leak.js leak; test $? = 1) &&
+     grep -q leak.js leak.json`,
+  ],
+  [
+    'leak-audit finds no leak',
+    `cd /srv/app && ${node}/leak-audit.js run --quiet --interval 100ms --json clean.json -- node leak.js &&
+     node -e "const v = require('./clean.json').verdict; if (v === 'leak') throw new Error(v)"`,
+  ],
+  ['all symbols are resolved', 'cd /srv/app && LD_BIND_NOW=1 node esm.mjs'],
+  ['another user', `cd /srv/app && setpriv --reuid=65534 --regid=65534 --clear-groups ${core}`],
+  [
+    'a read-only system',
+    `mount -o remount,bind,ro / && mount -t tmpfs tmpfs /tmp && cd /srv/app && ! touch x 2>/dev/null && ${core}`,
+  ],
+  [
+    'LIBTORCH names the package',
+    `cd /srv/app && LIBTORCH=node_modules/@libtorch-node/libtorch-linux-${process.arch} node esm.mjs`,
+  ],
+  ['Jest', `cd /srv/app && npm install ${flags} ${tool('jest')} >/dev/null && node node_modules/jest/bin/jest.js`],
+  [
+    'a bundle by esbuild',
+    `cd /srv/app && npm install ${flags} --include=optional ${tool('esbuild')} >/dev/null &&
+     node_modules/.bin/esbuild core.js --bundle --platform=node --external:libtorch-node --outfile=bundle/core.js &&
+     node --expose-gc bundle/core.js`,
+  ],
+  ['pnpm', `${project('pnpm')} && npm exec --yes --package=pnpm@${PNPM} -- pnpm add --ignore-scripts ${both} && ${core}`],
+  [
+    'yarn',
+    `${project('yarn')} && npm exec --yes --package=yarn@${YARN} -- yarn add --ignore-scripts ${both.replace(/\S+/g, 'file:$&')} && ${core}`,
+  ],
+];
+
+async function test(release, { fresh }) {
+  const root = await ensureBareRoot(release, { fresh });
+  for (const dir of ['srv/programs', 'packages', 'usr/local/bin']) mkdirSync(path.join(root, dir), { recursive: true });
+  cpSync(await npmNode(NODE), path.join(root, 'usr/local/bin/node'));
+  rmSync(path.join(root, 'srv/programs'), { recursive: true });
+  cpSync(inRoot('scripts', 'bare', 'app'), path.join(root, 'srv/programs'), { recursive: true });
+  writeFileSync(
+    path.join(root, 'srv/programs/package.json'),
+    '{ "name": "app", "version": "1.0.0", "private": true }\n',
+  );
+  return withNpm(root, async ({ mounts, env }) => {
+    const inside = { root, mounts: [...mounts, [scratch, '/packages']], env };
+    const failed = [];
+    for (const [title, command] of checks) {
+      say(`\n----- ${release}: ${title}`);
+      const status = await runInside(inside, '/bin/bash', ['-c', `set -o pipefail; ${command}`]);
+      if (status !== 0) failed.push(title);
+      say(status === 0 ? `✓ ${title}` : `✗ ${title}: exit status ${status}`);
+    }
+    return { release, failed };
+  });
+}
+
+await runMain(async () => {
+  const words = process.argv.slice(2);
+  const unknown = words.filter((word) => word !== '--fresh' && !releases.includes(word));
+  if (unknown.length > 0)
+    throw new StepError(
+      `unknown: ${unknown.join(' ')}\nusage: npm run test:bare [-- ${releases.join(' | ')}] [--fresh]`,
+    );
+  await requireMachine();
+  await tarballs();
+  const named = releases.filter((release) => words.includes(release));
+  const outcomes = [];
+  for (const release of named.length > 0 ? named : releases) {
+    outcomes.push(await test(release, { fresh: words.includes('--fresh') }));
+  }
+  for (const { release, failed } of outcomes) {
+    say(failed.length === 0 ? `✓ ${release}: ${checks.length} checks` : `✗ ${release}: ${failed.join(', ')}`);
+  }
+  process.exitCode = outcomes.every(({ failed }) => failed.length === 0) ? 0 : 1;
+});

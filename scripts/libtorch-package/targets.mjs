@@ -1,0 +1,8 @@
+/** The processors that the package is made for: what Debian and the tools call them. */
+export const targets = {
+  x64: { debian: 'amd64', triple: 'x86_64-linux-gnu', tools: '', loader: 'ld-linux-x86-64.so.2' },
+  arm64: {
+    ...{ debian: 'arm64', triple: 'aarch64-linux-gnu', tools: 'aarch64-linux-gnu-' },
+    loader: 'ld-linux-aarch64.so.1',
+  },
+};
