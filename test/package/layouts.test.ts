@@ -66,7 +66,7 @@ it('Windows needs the import libraries for a build, not to run', () => {
 
 it('where nothing is named, the folders of the system are listed', () => {
   expect(() => findRuntime({}, mac)).toThrow('/opt/homebrew/lib (system)');
-  expect(() => findRuntime({}, windows)).toThrow('torch_cpu.dll, c10.dll');
+  expect(() => findLibtorch({}, windows)).toThrow('torch_cpu.dll, torch_cpu.lib, c10.dll, c10.lib');
 });
 
 it('the addon for macOS gets an rpath, as install names begin with @rpath, and no flags of the GNU linker', async () => {
