@@ -27,11 +27,16 @@ export function compileFlags(libtorch) {
   return [`-std=c++${libtorch.cxxStandard}`, ...abi, ...named.flatMap((dir) => ['-isystem', dir])];
 }
 
-/** @param {Libtorch} libtorch */
-export function linkFlags(libtorch) {
-  const own = systemLibs.includes(libtorch.lib) ? [] : [`-L${libtorch.lib}`, `-Wl,-rpath,${libtorch.lib}`];
-  // Symbols are resolved at load: one that this libtorch lacks is then an error, instead of a crash later.
-  const now = process.platform === 'darwin' ? [] : ['-Wl,-z,now'];
+/**
+ * @param {Libtorch} libtorch
+ * @param {NodeJS.Platform} [platform] another one than this, for tests
+ */
+export function linkFlags(libtorch, platform = process.platform) {
+  // On macOS libtorch's libraries have the install name @rpath/lib….dylib, so the addon needs an rpath in every case.
+  const isSearched = systemLibs.includes(libtorch.lib) && platform !== 'darwin';
+  const own = isSearched ? [] : [`-L${libtorch.lib}`, `-Wl,-rpath,${libtorch.lib}`];
+  // GNU's linker only. Symbols are resolved at load: one that this libtorch lacks is then an error, instead of a crash later.
+  const now = platform === 'darwin' ? [] : ['-Wl,-z,now'];
   // The addon references no symbol of torch_cuda, but its kernels register themselves when it is loaded.
   const cuda = libtorch.cuda ? ['-Wl,--no-as-needed', '-ltorch_cuda', '-lc10_cuda', '-Wl,--as-needed'] : [];
   return [...own, ...now, ...cuda, '-ltorch', '-ltorch_cpu', '-lc10'];

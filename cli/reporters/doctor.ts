@@ -2,8 +2,9 @@
 
 import type { Findings } from '../doctor/examine';
 import { type Check, limitAdvice, type Status } from '../doctor/judge';
+import type { Remedy } from '../doctor/remedy';
 import type { Colors } from '../terminal/colors';
-import { jsonText, printableAll } from '../terminal/printable';
+import { jsonText, printable, printableAll } from '../terminal/printable';
 
 const WORDS: Record<Status, string> = { ok: 'ok', note: 'note', problem: 'PROBLEM' };
 const NAME_WIDTH = 11;
@@ -34,10 +35,22 @@ export function renderChecks(found: Check[], colors: Colors): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** `{ version, verdict, checks, memoryLimit, findings }`; `version` increases when the meaning of a field changes. */
-export function renderChecksJson(checks: Check[], findings: Findings): string {
+/** The command of `--fix`, in one line that a shell runs. */
+export function renderRemedy(remedy: Remedy | null): string {
+  if (remedy === null) return '\nnothing to fix\n';
+  const { check, steps, why } = remedy;
+  if (why !== null) return `\nno command fixes ${check}: ${printable(why)}\n`;
+  return `\nto fix ${check}:\n\n  ${printable(steps.map(({ shown }) => shown).join(' && '))}\n`;
+}
+
+/**
+ * `{ version, verdict, checks, memoryLimit, remedy, findings }`; `version` increases when the meaning of a field changes.
+ * `remedy` is there with `--fix` only.
+ */
+export function renderChecksJson(checks: Check[], findings: Findings, remedy?: Remedy | null): string {
   const verdict = checks.some(({ status }) => status === 'problem') ? 'problems' : 'healthy';
   const found = limitAdvice(findings);
   const memoryLimit = found === null ? null : { ...found.advice, of: found.of };
-  return `${jsonText({ version: 1, verdict, checks, memoryLimit, findings }, 2)}\n`;
+  const shown = remedy == null ? remedy : { ...remedy, steps: remedy.steps.map((step) => step.shown) };
+  return `${jsonText({ version: 1, verdict, checks, memoryLimit, remedy: shown, findings }, 2)}\n`;
 }

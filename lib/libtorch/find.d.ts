@@ -14,7 +14,7 @@ export interface Runtime {
   abi: 'new' | 'old';
   /** Whether it supports CUDA. */
   cuda: boolean;
-  /** The soname of each library, such as 'libc10.so.1.13'; empty on macOS. */
+  /** The soname of each library, such as 'libc10.so.1.13'; empty on macOS and Windows. */
   sonames: Record<string, string>;
   /** The BLAS of an npm package that brings libtorch, such as 'OpenBLAS 0.3.29'. */
   blas?: string;
@@ -34,8 +34,11 @@ export interface Libtorch extends Runtime {
   cudaInclude: string | null;
 }
 
-export function findRuntime(env?: NodeJS.ProcessEnv): Runtime;
-export function findLibtorch(env?: NodeJS.ProcessEnv): Libtorch;
+/** What decides the names and folders of libtorch's files; tests name another than this machine. */
+export type Machine = Pick<NodeJS.Process, 'platform' | 'arch'>;
+
+export function findRuntime(env?: NodeJS.ProcessEnv, machine?: Machine): Runtime;
+export function findLibtorch(env?: NodeJS.ProcessEnv, machine?: Machine): Libtorch;
 /** Whether the environment names a libtorch, so that the system's is not searched. */
 export function isNamed(env?: NodeJS.ProcessEnv): boolean;
 export const systemIncludes: readonly string[];

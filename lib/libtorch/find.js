@@ -14,6 +14,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { LibtorchError } = require('./error.js');
+const { layoutOf, systemFolders } = require('./layout.js');
 const { printable } = require('./printable.js');
 const { manifestOf, packagedLib, packageName, requireSystem } = require('./packaged.js');
 const { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, versionHeader } = require('./identify.js');
@@ -21,10 +22,8 @@ const { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, versi
 const registrationHeader = 'ATen/RegistrationDeclarations.h';
 const wantedHeaders = [registrationHeader, 'ATen/core/Tensor.h', versionHeader];
 const wantedLibraries = ['torch_cpu', 'c10'];
-/** Folders that compiler and loader search by default; naming them again breaks `#include_next` or pollutes the rpath. */
-const systemIncludes = ['/usr/include', '/usr/local/include'];
-const multiarch = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
-const systemLibs = [`/usr/lib/${multiarch}`, '/usr/lib', '/usr/lib64', '/usr/local/lib'];
+/** The system's folders; naming them again breaks `#include_next` or pollutes the rpath. */
+const { includes: systemIncludes, libs: systemLibs } = systemFolders(process);
 
 /** A libtorch for the CPU may have this header too. */
 const cudaHeader = 'c10/cuda/CUDACachingAllocator.h';
@@ -84,14 +83,16 @@ const isNamed = (env = process.env) =>
 
 /**
  * @param {NodeJS.ProcessEnv} env
+ * @param {{ platform: NodeJS.Platform, arch: string }} machine
  * @returns {{ includes: [string, string][], libs: [string, string][], origin: string }} folders, each with its origin
  */
-function candidates(env) {
+function candidates(env, machine) {
+  const { multiarch, includes: ownIncludes, libs: ownLibs } = systemFolders(machine);
   let origin = 'system';
   /** @type {[string, string][]} */
-  let includes = systemIncludes.map((dir) => [dir, origin]);
+  let includes = ownIncludes.map((dir) => [dir, origin]);
   /** @type {[string, string][]} */
-  let libs = systemLibs.map((dir) => [dir, origin]);
+  let libs = ownLibs.map((dir) => [dir, origin]);
   const named = env.LIBTORCH || env.LIBTORCH_INCLUDE || env.LIBTORCH_LIB;
   const pytorch = !named && isSet(env.LIBTORCH_USE_PYTORCH);
   const root = env.LIBTORCH || (pytorch ? pytorchFolder(env) : undefined);
@@ -111,7 +112,7 @@ function candidates(env) {
     if (!root && !env.LIBTORCH_INCLUDE)
       includes.unshift([path.join(env.LIBTORCH_LIB, '..', 'include'), 'LIBTORCH_LIB']);
   }
-  return { includes, libs, origin: libs[0][1] };
+  return { includes, libs, origin: libs[0]?.[1] ?? origin };
 }
 
 /** The first complete folder; if there is none, undefined and one line in `report` per folder. */
@@ -127,14 +128,18 @@ function firstWith(folders, lacks, report) {
 
 const lackedHeaders = (dir) => wantedHeaders.filter((file) => !fs.existsSync(path.join(dir, file)));
 
-/** The linker needs the plain name; at run time the versioned name is enough. */
-const lackedLibraries = (toBuild) => (dir) =>
-  wantedLibraries
-    .filter((name) => {
-      const file = libraryFile(dir, name);
-      return file === undefined || (toBuild && !/\.(so|dylib)$/.test(file));
-    })
-    .map((name) => `lib${name}${process.platform === 'darwin' ? '.dylib' : '.so'}`);
+/** The linker needs the plain name, on Windows the import library too; at run time the versioned name is enough. */
+const lackedLibraries = (toBuild, platform) => (dir) => {
+  const { prefix, suffix, linked } = layoutOf(platform);
+  const isThere = (name, ending) =>
+    ending === suffix && !(toBuild && linked === suffix)
+      ? libraryFile(dir, name, undefined, platform) !== undefined
+      : fs.existsSync(path.join(dir, `${prefix}${name}${ending}`));
+  const endings = toBuild ? [...new Set([suffix, linked])] : [suffix];
+  return wantedLibraries.flatMap((name) =>
+    endings.filter((ending) => !isThere(name, ending)).map((ending) => `${prefix}${name}${ending}`),
+  );
+};
 
 const advice = {
   system: `On Linux: npm install ${packageName}. On Debian or Ubuntu also: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: unpack libtorch and set LIBTORCH to the folder with include/ and lib/.`,
@@ -145,10 +150,13 @@ const advice = {
     'LIBTORCH must name a folder with include/ and lib/ (LIBTORCH_INCLUDE and LIBTORCH_LIB name them one by one); unset them all to use the system libtorch.',
 };
 
-function notFound({ include, lib, origin, toBuild, report }) {
+function notFound({ include, lib, origin, toBuild, report, platform }) {
   const lacksHeaders = toBuild && include === undefined;
   const what = [lacksHeaders ? 'headers' : '', lib === undefined ? 'libraries' : ''].filter(Boolean).join(' and ');
-  const wanted = [...(lacksHeaders ? wantedHeaders : []), ...(lib === undefined ? lackedLibraries(true)('') : [])];
+  const wanted = [
+    ...(lacksHeaders ? wantedHeaders : []),
+    ...(lib === undefined ? lackedLibraries(true, platform)('') : []),
+  ];
   return new LibtorchError(
     [
       `libtorch's ${what} were not found. Looked for ${wanted.join(', ')} in:`,
@@ -167,49 +175,56 @@ function findToolkit(env, include) {
 }
 
 /** The system's libtorch or the one that npm brings, in this order; undefined if there is neither. */
-function systemOrPackaged(libs, report) {
-  const lib = firstWith(libs, lackedLibraries(false), report);
-  if (lib !== undefined || libs[0][1] !== 'system') return { lib, origin: libs[0][1] };
+function systemOrPackaged({ libs, origin }, platform, report) {
+  const lacks = lackedLibraries(false, platform);
+  const lib = firstWith(libs, lacks, report);
+  if (lib !== undefined || origin !== 'system') return { lib, origin };
   const packaged = packagedLib();
-  if (packaged !== null) return { lib: firstWith([[packaged, 'npm']], lackedLibraries(false), report), origin: 'npm' };
+  if (packaged !== null) return { lib: firstWith([[packaged, 'npm']], lacks, report), origin: 'npm' };
   report.push(`  ${packageName} (npm) is not installed`);
-  return { lib, origin: 'system' };
+  return { lib, origin };
 }
 
 /**
  * The libtorch to run on. Headers are optional; if present, they give the exact version.
  * @param {NodeJS.ProcessEnv} [env]
+ * @param {{ platform: NodeJS.Platform, arch: string }} [machine] another one than this, for tests
  */
-function findRuntime(env = process.env) {
-  const { includes, libs } = candidates(env);
+function findRuntime(env = process.env, machine = process) {
+  const { platform } = machine;
+  const found = candidates(env, machine);
+  const { includes } = found;
   const report = [];
-  const { lib, origin } = systemOrPackaged(libs, report);
-  if (lib === undefined) throw notFound({ lib, origin, toBuild: false, report });
-  const files = libraryFiles(lib);
+  const { lib, origin } = systemOrPackaged(found, platform, report);
+  if (lib === undefined) throw notFound({ lib, origin, toBuild: false, report, platform });
+  const files = libraryFiles(lib, platform);
   const manifest = manifestOf(lib);
   if (manifest !== null) {
     requireSystem(manifest, lib, systemLibs);
     const { version, blas } = manifest;
-    return { origin, lib, files, ...identify(files, null, false), version, blas };
+    return { origin, lib, files, ...identify(files, null, false, platform), version, blas };
   }
   // System headers may belong to another libtorch than the named libraries.
   const [include] =
     includes.find(([dir, from]) => (from !== 'system' || from === origin) && headerVersion(dir) !== null) ?? [];
-  return { origin, lib, files, ...identify(files, include ?? null, false) };
+  return { origin, lib, files, ...identify(files, include ?? null, false, platform) };
 }
 
 /**
  * The libtorch to build against, including headers.
  * @param {NodeJS.ProcessEnv} [env]
+ * @param {{ platform: NodeJS.Platform, arch: string }} [machine] another one than this, for tests
  */
-function findLibtorch(env = process.env) {
-  const { includes, libs, origin } = candidates(env);
+function findLibtorch(env = process.env, machine = process) {
+  const { platform } = machine;
+  const { includes, libs, origin } = candidates(env, machine);
   const report = [];
   const include = firstWith(includes, lackedHeaders, report);
-  const lib = firstWith(libs, lackedLibraries(true), report);
-  if (include === undefined || lib === undefined) throw notFound({ include, lib, origin, toBuild: true, report });
-  const files = libraryFiles(lib);
-  const identity = identify(files, include, true);
+  const lib = firstWith(libs, lackedLibraries(true, platform), report);
+  if (include === undefined || lib === undefined)
+    throw notFound({ include, lib, origin, toBuild: true, report, platform });
+  const files = libraryFiles(lib, platform);
+  const identity = identify(files, include, true, platform);
   return {
     origin,
     include,

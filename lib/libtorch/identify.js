@@ -4,21 +4,22 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
 const { LibtorchError } = require('./error.js');
+const { layoutOf } = require('./layout.js');
 const { printable } = require('./printable.js');
 
 const versionHeader = 'torch/csrc/api/include/torch/version.h';
 /** Newer versions define the numbers here; the old header only includes it. */
 const newVersionHeader = 'torch/headeronly/version.h';
 
-const suffix = process.platform === 'darwin' ? '.dylib' : '.so';
 const compareNumbers = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
 /**
  * The file of a library: `libc10.so` or, in an installation without development files (Debian's libtorch1.13 without
  * libtorch-dev), the newest `libc10.so.1.13`.
  */
-function libraryFile(dir, name, names = namesIn(dir)) {
-  const plain = `lib${name}${suffix}`;
+function libraryFile(dir, name, names = namesIn(dir), platform = process.platform) {
+  const { prefix, suffix } = layoutOf(platform);
+  const plain = `${prefix}${name}${suffix}`;
   if (names.includes(plain)) return path.join(dir, plain);
   const versioned = names.filter(
     (file) => file.startsWith(`${plain}.`) && /^[\d.]+$/.test(file.slice(plain.length + 1)),
@@ -36,11 +37,11 @@ function namesIn(dir) {
 }
 
 /** The libtorch libraries in a folder that the addon or a device's kernels need, in the order of loading. */
-function libraryFiles(dir) {
+function libraryFiles(dir, platform = process.platform) {
   const names = namesIn(dir);
   const files = {};
   for (const name of ['c10', 'torch_cpu', 'c10_cuda', 'torch_cuda', 'torch']) {
-    const file = libraryFile(dir, name, names);
+    const file = libraryFile(dir, name, names, platform);
     if (file !== undefined) files[name] = file;
   }
   return files;
@@ -100,12 +101,13 @@ function asLibtorch(read) {
  * @param {Record<string, string>} files of libraryFiles
  * @param {string | null} include folder of the headers, where they are known
  * @param {boolean} toBuild whether headers of another version are an error
+ * @param {NodeJS.Platform} [platform] other than Linux: only the version is read, from the files beside the libraries
  */
-function identify(files, include, toBuild) {
+function identify(files, include, toBuild, platform = process.platform) {
   const lib = path.dirname(files.torch_cpu);
   const fromHeaders = include === null ? null : headerVersion(include);
   const cuda = 'c10_cuda' in files && 'torch_cuda' in files;
-  if (process.platform !== 'linux') {
+  if (platform !== 'linux') {
     const version = fromHeaders ?? neighbourVersion(lib);
     return { version: version ?? unknownVersion(lib), abi: 'new', cuda, sonames: {} };
   }

@@ -1,0 +1,30 @@
+/** Starts the service: `npm start`. Environment: PORT, HOST, MEMORY_LIMIT. */
+import type { AddressInfo } from 'node:net';
+import torch from 'libtorch-node';
+import { loadModel } from './model.js';
+import { makeServer } from './server.js';
+
+const { PORT = '8080', HOST = '127.0.0.1', MEMORY_LIMIT = String(512 * 1024 ** 2) } = process.env;
+
+/** A whole number from the environment. */
+function wholeNumber(name: string, text: string): number {
+  const value = Number(text);
+  if (text !== '' && Number.isSafeInteger(value) && value >= 0) return value;
+  console.error(`${name}: expected a whole number of 0 or more, got ${text}`);
+  process.exit(2);
+}
+
+const port = wholeNumber('PORT', PORT);
+torch.setMemoryLimit(wholeNumber('MEMORY_LIMIT', MEMORY_LIMIT));
+torch.setNumThreads(1); // small ops are faster on one thread
+
+const server = makeServer(loadModel());
+server.listen(port, HOST, () => {
+  console.log(`listening on http://${HOST}:${(server.address() as AddressInfo).port}`);
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    server.close(() => console.log('all requests are answered'));
+    server.closeIdleConnections();
+  });
+}

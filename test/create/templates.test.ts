@@ -1,0 +1,113 @@
+/** Each template, made with the packed library: it compiles, its tests pass, and its leak check passes and can fail. */
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { folder } from '../package/folder';
+import { packedInto } from '../package/tarball';
+import { type Outcome, run } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { ROOT } from '../support/torch';
+import { create, environment } from './command';
+
+jest.setTimeout(limitMs(300_000));
+
+const modules = path.join(ROOT, 'node_modules');
+let library = '';
+
+/** The packed library, with the packages that it depends on from the checkout: nothing is fetched. */
+beforeAll(async () => {
+  const at = folder();
+  const tarball = await packedInto(at, ordinaryEnv());
+  execFileSync('tar', ['-xzf', tarball, '-C', at]);
+  library = path.join(at, 'package');
+}, limitMs(120_000));
+
+function link(from: string, to: string): void {
+  fs.mkdirSync(path.dirname(to), { recursive: true });
+  fs.symlinkSync(from, to);
+}
+
+/** Makes a project and its node_modules, as npm would. */
+async function project(template: string): Promise<string> {
+  const at = folder();
+  const made = await create(at, ['app', '--template', template, '--no-install', '--system-libtorch']);
+  expect(made.code).toBe(0);
+  const app = path.join(at, 'app');
+  const { dependencies, devDependencies } = JSON.parse(fs.readFileSync(path.join(app, 'package.json'), 'utf8'));
+  const own = path.join(app, 'node_modules/libtorch-node');
+  fs.cpSync(library, own, { recursive: true });
+  const manifest = JSON.parse(fs.readFileSync(path.join(own, 'package.json'), 'utf8'));
+  expect(Object.keys(dependencies)).toEqual(['libtorch-node']);
+  const needed = { ...manifest.dependencies, ...devDependencies };
+  for (const [name, version] of Object.entries(needed)) {
+    const from = path.join(modules, name);
+    expect([name, JSON.parse(fs.readFileSync(path.join(from, 'package.json'), 'utf8')).version]).toEqual([
+      name,
+      version,
+    ]);
+    link(from, path.join(app, 'node_modules', name));
+  }
+  link(path.join(modules, 'typescript/bin/tsc'), path.join(app, 'node_modules/.bin/tsc'));
+  const audit = path.join(own, manifest.bin['leak-audit']);
+  fs.chmodSync(audit, 0o755); // npm does that when it links a program
+  link(audit, path.join(app, 'node_modules/.bin/leak-audit'));
+  return app;
+}
+
+const npm = (app: string, ...args: string[]): Promise<Outcome> =>
+  run('sh', ['-c', 'cd "$0" && exec npm "$@"', app, ...args], {
+    env: environment({ NO_COLOR: '1' }),
+    limitMs: 240_000,
+  });
+
+async function succeeds(app: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await npm(app, ...args);
+  expect({ args, code, output: code === 0 ? '' : `${stdout}\n${stderr}` }).toEqual({ args, code: 0, output: '' });
+  return stdout;
+}
+
+/** Changes one line of a source file. */
+function change(app: string, file: string, from: string, to: string): void {
+  const at = path.join(app, file);
+  const text = fs.readFileSync(at, 'utf8');
+  expect(text).toContain(from);
+  fs.writeFileSync(at, text.replace(from, to));
+}
+
+it('service', async () => {
+  const app = await project('service');
+  expect(await succeeds(app, 'test')).toMatch(/# pass 4\n# fail 0/);
+  expect(await succeeds(app, 'run', 'leaks')).toMatch(/requests answered[\s\S]*CLEAN/);
+  // A model that remembers its inputs.
+  change(app, 'src/model.ts', 'export interface Prediction', 'const seen: Tensor[] = [];\nexport interface Prediction');
+  change(
+    app,
+    'src/model.ts',
+    'const { values, indices }',
+    'seen.push(torch.keep(x));\n      const { values, indices }',
+  );
+  const { code, stdout } = await npm(app, 'run', 'leaks');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/LEAK {2}src\/model\.ts:\d+/) });
+});
+
+it('training', async () => {
+  const app = await project('training');
+  expect(await succeeds(app, 'start')).toMatch(/accuracy on unseen points: 9\d\.\d%\nsaved model\.pt\n$/);
+  expect(fs.statSync(path.join(app, 'model.pt')).size).toBeGreaterThan(1000);
+  expect(await succeeds(app, 'test')).toMatch(/# pass 3\n# fail 0/);
+  expect(await succeeds(app, 'run', 'leaks')).toContain('CLEAN');
+});
+
+it('audit', async () => {
+  const app = await project('audit');
+  const said = await succeeds(app, 'test');
+  expect(said).toMatch(/# pass 4\n# fail 0/);
+  expect(said).toMatch(/^clean$/m);
+  expect(fs.readFileSync(path.join(app, 'leaks.xml'), 'utf8')).toContain('<testsuite');
+  expect(JSON.parse(fs.readFileSync(path.join(app, 'leaks.sarif'), 'utf8')).version).toBe('2.1.0');
+  // As its README says.
+  change(app, 'src/cache.ts', 'LIMIT = 64', 'LIMIT = Number.POSITIVE_INFINITY');
+  change(app, 'src/main.ts', 'pairs % 1000}`, ', 'pairs}`, ');
+  const { code, stdout } = await npm(app, 'run', 'leaks');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/src\/job\.ts/) });
+});

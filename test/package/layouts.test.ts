@@ -1,0 +1,81 @@
+/** libtorch as PyTorch's wheels and archives bring it for macOS and Windows: made-up trees, found as on those systems. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { run } from '../support/child';
+import { ROOT } from '../support/torch';
+import { folder } from './folder';
+
+const { findLibtorch, findRuntime } = require('../../lib/libtorch/find') as typeof import('../../lib/libtorch/find');
+
+const mac = { platform: 'darwin', arch: 'arm64' } as const;
+const windows = { platform: 'win32', arch: 'x64' } as const;
+
+/** The files of lib/ in the archives, besides those that only Python uses. */
+const MAC = ['libc10.dylib', 'libtorch.dylib', 'libtorch_cpu.dylib', 'libtorch_global_deps.dylib', 'libomp.dylib'];
+const DLLS = ['c10.dll', 'torch.dll', 'torch_cpu.dll', 'torch_global_deps.dll', 'libiomp5md.dll', 'uv.dll'];
+const IMPORTS = ['c10.lib', 'torch.lib', 'torch_cpu.lib'];
+
+function tree(libraries: string[], version = '2.9.1'): string {
+  const root = folder();
+  const put = (name: string, text = '') => {
+    fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    fs.writeFileSync(path.join(root, name), text);
+  };
+  for (const name of libraries) put(`lib/${name}`);
+  for (const name of ['ATen/RegistrationDeclarations.h', 'ATen/core/Tensor.h']) put(`include/${name}`);
+  const numbers = version.split('.').map((n, i) => `#define TORCH_VERSION_${['MAJOR', 'MINOR', 'PATCH'][i]} ${n}\n`);
+  put('include/torch/csrc/api/include/torch/version.h', '#include <torch/headeronly/version.h>\n');
+  put('include/torch/headeronly/version.h', numbers.join(''));
+  put('build-version', `${version}+cpu\n`);
+  return root;
+}
+const without = (names: string[], name: string) => names.filter((other) => other !== name);
+
+describe.each([
+  ['macOS', mac, MAC, ['libc10.dylib', 'libtorch_cpu.dylib', 'libtorch.dylib'], 'libtorch_cpu.dylib'],
+  ['Windows', windows, [...DLLS, ...IMPORTS], ['c10.dll', 'torch_cpu.dll', 'torch.dll'], 'torch_cpu.dll'],
+] as const)('%s', (_, machine, libraries, loaded, cpu) => {
+  it('is found, with its version, in the order of loading', () => {
+    const root = tree([...libraries]);
+    const found = findLibtorch({ LIBTORCH: root }, machine);
+    const files = loaded.map((name) => path.join(root, 'lib', name));
+    expect(found).toMatchObject({ origin: 'LIBTORCH', version: '2.9.1', abi: 'new', cuda: false, sonames: {} });
+    expect(Object.values(found.files)).toEqual(files);
+    expect(found.includes).toEqual([`${root}/include`, `${root}/include/torch/csrc/api/include`]);
+    fs.rmSync(path.join(root, 'include'), { recursive: true });
+    // At run time build-version is enough.
+    expect(findRuntime({ LIBTORCH: root }, machine)).toMatchObject({ version: '2.9.1', lib: path.join(root, 'lib') });
+  });
+
+  it('that lacks a library is refused by its name here', () => {
+    const root = tree(without([...libraries], cpu));
+    expect(() => findRuntime({ LIBTORCH: root }, machine)).toThrow(`lacks ${cpu}`);
+    expect(() => findRuntime({ LIBTORCH: tree(['libc10.so', 'libtorch_cpu.so']) }, machine)).toThrow(`lacks ${cpu}`);
+  });
+});
+
+it('Windows needs the import libraries for a build, not to run', () => {
+  const root = tree(DLLS);
+  expect(findRuntime({ LIBTORCH: root }, windows).version).toBe('2.9.1');
+  expect(() => findLibtorch({ LIBTORCH: root }, windows)).toThrow('lacks torch_cpu.lib, c10.lib');
+  expect(findRuntime({ LIBTORCH: tree([...DLLS, ...IMPORTS, 'c10_cuda.dll', 'torch_cuda.dll']) }, windows).cuda).toBe(
+    true,
+  );
+});
+
+it('where nothing is named, the folders of the system are listed', () => {
+  expect(() => findRuntime({}, mac)).toThrow('/opt/homebrew/lib (system)');
+  expect(() => findLibtorch({}, windows)).toThrow('torch_cpu.dll, torch_cpu.lib, c10.dll, c10.lib');
+});
+
+it('the addon for macOS gets an rpath, as install names begin with @rpath, and no flags of the GNU linker', async () => {
+  const script = `
+    import { linkFlags } from ${JSON.stringify(pathToFileURL(path.join(ROOT, 'scripts/libtorch.mjs')).href)};
+    console.log(JSON.stringify(linkFlags({ lib: '/usr/local/lib', cuda: false }, 'darwin')));`;
+  const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', script]);
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toEqual([
+    ...['-L/usr/local/lib', '-Wl,-rpath,/usr/local/lib', '-ltorch', '-ltorch_cpu', '-lc10'],
+  ]);
+});
