@@ -5,6 +5,7 @@
 'use strict';
 
 const path = require('node:path');
+const { fileTargetsOf } = require('./file-targets.cjs');
 const { byName, targetsOf } = require('./targets.cjs');
 const { makerOf } = require('./values.cjs');
 
@@ -22,7 +23,7 @@ const hasCode = (error) =>
 function callerOf(lib, { found, counted }) {
   const torch = require(path.join(lib, 'index.js'));
   const { collectAll } = require(path.join(lib, 'memory/collector.js'));
-  const { valuesOf } = makerOf(torch);
+  const { valuesOf } = makerOf(torch, fileTargetsOf(lib, torch).good);
   const all = targetsOf(lib);
   const targets = byName(all);
   torch.setMemoryLimit(LIMIT_BYTES);

@@ -5,6 +5,8 @@
  *   child.cjs LIB {"plans": file, "progress": file}      the plans of a file instead
  *   child.cjs LIB {"seed": 1, "show": [index]}           prints plans
  *
+ * With "trace": true each plan is also written to stderr before its call, between the reports of valgrind (memcheck.cjs).
+ *
  * Before each call it writes to the file `progress`: its index and plan, and how many calls before it gave a result, or an error.
  * The file outlives the process.
  */
@@ -16,7 +18,18 @@ const { planOf } = require('./plan.cjs');
 
 const [lib, text] = process.argv.slice(2);
 const options = JSON.parse(text);
-const { seed, first = 0, end = 0, skip = [], only, plans: planFile, progress, show, planted = false } = options;
+const {
+  seed,
+  first = 0,
+  end = 0,
+  skip = [],
+  only,
+  plans: planFile,
+  progress,
+  show,
+  planted = false,
+  trace = false,
+} = options;
 
 const words = new Float64Array(4);
 const COUNTERS = { result: 1, error: 2 };
@@ -62,6 +75,7 @@ async function run() {
     const plan = plans?.[i] ?? planOf(seed, i, chosen);
     tell(i, plan);
     if (isSkipped(plan.target)) continue;
+    if (trace) fs.writeSync(2, `call ${JSON.stringify(plan)}\n`);
     current = plan;
     const promise = call(plan, i);
     if (promise !== undefined) await promise;
