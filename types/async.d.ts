@@ -13,8 +13,8 @@ import type {
 import type { Arrived, When } from './pending';
 
 /**
- * Every op, run on a pool thread: `await torch.async.matmul(a, b)`. The options accept a `signal`; tensor arguments may be
- * promises. Shapes and dtypes are inferred as in `torch`.
+ * Every op, run on a pool thread: `await torch.async.matmul(a, b)`. The options accept `signal` and `timeoutMs`; tensor
+ * arguments may be promises. Shapes and dtypes are inferred as in `torch`.
  */
 export interface AsyncFunctions<K extends When = 'promise'> extends Functions<K> {
   readonly fft: FftFunctions<K>;

@@ -31,9 +31,11 @@ export type Out<K extends Mode, D, S = number[]> = Result<K, TensorOf<D, S>>;
 
 interface SignalOption {
   signal?: Signal | undefined;
+  /** Milliseconds after which the call rejects with `ERR_TORCH_TIMEOUT`. */
+  timeoutMs?: number | undefined;
 }
 
-/** The further option of `torch.async`. */
+/** The further options of `torch.async`. */
 export type SignalIn<K extends Mode> = K extends 'now' ? unknown : SignalOption;
 
 /** The same, where a call has no other options. */

@@ -39,6 +39,7 @@ class BadBytes extends Error {
 
 /** `application/octet-stream`: 784 float32, little-endian. A schema cannot check bytes, so this does. */
 export function acceptBytes(app: FastifyInstance): void {
+  app.removeContentTypeParser('text/plain'); // Fastify's own: the schema has no such body, so nothing would check it
   app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
       done(null, { pixels: pixelsOf(body as Buffer) } satisfies Question);

@@ -259,6 +259,7 @@ export interface Native extends AuditNative {
   strandCanRepeat(strand: number): boolean;
   strandTake(strand: number, step: number): unknown;
   strandCancel(strand: number): void;
+  strandAbandon(strand: number): void;
   strandClose(strand: number): void;
   /** The numbers of threads, running batches and waiting batches. */
   poolStatus(): number[];

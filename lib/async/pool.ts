@@ -12,6 +12,8 @@ export interface AsyncPool {
   threads: number;
   /** Calls that are running: a whole `torch.run`, or one op of `torch.async`. */
   readonly running: number;
+  /** Calls that ran out of time (`timeoutMs`) and whose op is still running: it cannot be stopped, and uses a core. */
+  readonly abandoned: number;
   /** Calls that wait for a thread: if this keeps growing, the service is overloaded. */
   readonly queued: number;
 }
@@ -28,6 +30,9 @@ export const asyncPool: AsyncPool = {
   },
   get running() {
     return native.poolStatus()[1]!;
+  },
+  get abandoned() {
+    return native.poolStatus()[3]!;
   },
   get queued() {
     return native.poolStatus()[2]!;

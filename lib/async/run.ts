@@ -4,7 +4,7 @@ import type { Signal } from '../../types/base';
 import { ownOptions } from '../addon/options';
 import { reportsMissingNames } from '../call/misses';
 import { requireAtMost } from '../errors/arity';
-import { argumentError, codedError } from '../errors/errors';
+import { argumentError, codedError, type TorchError } from '../errors/errors';
 import { PendingValue, recordBody } from '../tensor/pending';
 import { findPending, isPending, isPlain } from '../tensor/places';
 import { readArguments } from '../tensor/reading';
@@ -19,7 +19,16 @@ export interface RunOptions {
    * ops write to existing tensors, the promise rejects after that op has finished.
    */
   signal?: Signal | undefined;
+  /**
+   * Milliseconds after which the promise rejects with `ERR_TORCH_TIMEOUT`, whether the op in progress can be stopped or not. That
+   * op goes on in a thread of its own, keeps its inputs, and its results are freed when it ends; until then the tensors that it
+   * writes to may change. Later ops do not begin.
+   */
+  timeoutMs?: number | undefined;
 }
+
+/** The longest time of Node's timers. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
@@ -27,7 +36,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 /** Records what `fn` calls, runs it, and resolves with `fn`'s result, real tensors replacing pending ones. */
 export function start(
   fn: (strand: Strand) => unknown,
-  { signal }: RunOptions,
+  { signal, timeoutMs }: RunOptions,
   caller: (...args: never[]) => unknown,
 ): Promise<unknown> {
   const site: { stack?: unknown } = {};
@@ -41,8 +50,14 @@ export function start(
     /** Ops that write to existing tensors finish before the promise rejects. */
     const fail = (error: unknown) => strand.stop(error, () => end(() => reject(error)));
     const forget = signal === undefined ? undefined : onAbort(signal, () => fail(signal.reason));
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => late(timeoutMs), timeoutMs);
+    const late = (ms: number) => {
+      const error = timeoutError(ms, site);
+      strand.abandon(error, () => end(() => reject(error)));
+    };
     const end = (settle: () => void) => {
       forget?.();
+      clearTimeout(timer);
       try {
         settle();
       } catch (error) {
@@ -77,12 +92,23 @@ export function start(
   });
 }
 
+/** With the stack of the call. */
+function timeoutError(ms: number, { stack }: { stack?: unknown }): TorchError {
+  const message = `expected the result within ${ms} ms (timeoutMs); an op in progress goes on, and its result will be freed`;
+  const error = codedError(Error, 'ERR_TORCH_TIMEOUT', message);
+  if (typeof stack === 'string') error.stack = `${error.name}: ${message}${stack.slice(stack.indexOf('\n'))}`;
+  return error;
+}
+
 function optionsOf(fn: string, options: RunOptions): RunOptions {
-  const { signal } = ownOptions(fn, options, ['signal']);
+  const { signal, timeoutMs } = ownOptions(fn, options, ['signal', 'timeoutMs']);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw argumentError(fn, 'signal', 'an AbortSignal', signal);
   }
-  return { signal };
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS)) {
+    throw argumentError(fn, 'timeoutMs', `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`, timeoutMs);
+  }
+  return { signal, timeoutMs };
 }
 
 type Space = Record<string, unknown>;
@@ -147,14 +173,15 @@ export function makeRun(torch: Space): Call {
   };
 }
 
-/** Removes `signal` from a trailing options object: it is not an option of the op. */
-function takeSignal(args: unknown[]): RunOptions {
+/** Removes `signal` and `timeoutMs` from a trailing options object: they are not options of the op. */
+function takeOptions(args: unknown[]): RunOptions {
   const last = args[args.length - 1];
-  if (typeof last !== 'object' || last === null || !isPlain(last) || !Object.hasOwn(last, 'signal')) return {};
-  const { signal, ...rest } = last as Record<string, unknown>;
+  if (typeof last !== 'object' || last === null || !isPlain(last)) return {};
+  if (!Object.hasOwn(last, 'signal') && !Object.hasOwn(last, 'timeoutMs')) return {};
+  const { signal, timeoutMs, ...rest } = last as Record<string, unknown>;
   args.pop();
   if (Object.keys(rest).length > 0) args.push(rest);
-  return optionsOf('async', { signal } as RunOptions);
+  return optionsOf('async', { signal, timeoutMs } as RunOptions);
 }
 
 /** torch.async over the ops of `torch`: each call is a `run` of its own. */
@@ -164,7 +191,7 @@ export function makeAsync(ops: Space): Space {
     let args: unknown[];
     try {
       args = readArguments(passed);
-      options = takeSignal(args);
+      options = takeOptions(args);
     } catch (error) {
       return Promise.reject(error);
     }

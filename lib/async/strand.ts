@@ -359,6 +359,16 @@ export class Strand implements Recorder {
     then();
   }
 
+  /**
+   * The same, but calls `then` at once in any case: no one waits for the op in progress, which may never end. The strand keeps
+   * its inputs and frees its results when it ends.
+   */
+  abandon(reason: unknown, then: () => void): void {
+    if (!this.closed && this.isRunning) native.strandAbandon(this.id);
+    this.writes = false;
+    this.stop(reason, then);
+  }
+
   close(): void {
     if (this.closed) return;
     this.closed = true;

@@ -202,7 +202,8 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 
   /** "float32[2, 3]", for messages. */
   _describe(): string {
-    if (typeof this._handle !== 'number') return "an object with Tensor's prototype, but without a tensor";
+    // As all methods, it may be called without a tensor.
+    if (typeof this?._handle !== 'number') return "an object with Tensor's prototype, but without a tensor";
     if (this.disposed) return 'a disposed Tensor';
     return `a Tensor ${this.dtype}[${this.shape.join(', ')}]`;
   }

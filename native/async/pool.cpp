@@ -1,6 +1,7 @@
 #include "native/async/pool.h"
 
 #include <ATen/Parallel.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,6 +9,22 @@
 #include <system_error>
 
 namespace ltn::async {
+namespace {
+
+void end_at_exit() {
+#ifdef __GLIBC__
+  on_exit(
+      [](int status, void* /*none*/) {
+        Pool::process().stop();
+        if (Pool::process().status().abandoned > 0) _exit(status);
+      },
+      nullptr);
+#else
+  std::atexit([] { Pool::process().stop(/*also_abandoned=*/true); });  // the status of the exit is not known
+#endif
+}
+
+}  // namespace
 
 Pool& Pool::process() {
   static Pool* const pool = [] {
@@ -16,7 +33,7 @@ Pool& Pool::process() {
     const size_t threads = std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
     // Never destroyed: its threads may outlive static destructors.
     auto* made = new Pool(threads, [](std::function<void()> body) { return std::thread(std::move(body)); });
-    std::atexit([] { process().stop(); });
+    end_at_exit();
     return made;
   }();
   return *pool;
@@ -27,13 +44,13 @@ Pool::Pool(size_t threads, Start start) : start_(std::move(start)), wanted_(thre
 void Pool::start_missing() {
   for (std::thread& thread : ended_) thread.join();  // already at their last line
   ended_.clear();
-  while (alive_ < wanted_ && alive_ < running_.size() + queue_.size()) {
+  while (alive_ - abandoned_ < wanted_ && alive_ < running_.size() + queue_.size()) {
     std::list<std::thread> made;
     try {
       made.emplace_back();
       made.back() = start_([this] { work(); });
     } catch (const std::exception&) {  // out of memory or a system limit: existing threads do the work
-      if (alive_ > 0) return;
+      if (alive_ > abandoned_) return;
       throw;
     }
     threads_.splice(threads_.end(), made);
@@ -45,7 +62,8 @@ void Pool::submit(std::unique_ptr<Job> job, const void* owner) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stopping_) throw std::runtime_error("the process is ending: nothing runs on other threads any more");
-    queue_.push_back({std::move(job), owner});
+    const uint64_t name = job->name();
+    queue_.push_back({std::move(job), owner, name});
     try {
       start_missing();
     } catch (const std::exception&) {  // no thread would ever run it
@@ -65,20 +83,38 @@ void Pool::set_threads(size_t count) {
   wake_.notify_all();
 }
 
+void Pool::abandon(const void* owner, uint64_t name) noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto is_it = [&](const Entry& entry) { return entry.owner == owner && entry.name == name; };
+    const auto entry = std::find_if(running_.begin(), running_.end(), is_it);
+    if (entry == running_.end() || entry->abandoned) return;
+    entry->abandoned = true;
+    ++abandoned_;
+    try {
+      start_missing();
+    } catch (const std::exception&) {
+      // No thread can be made now. The next submit() tries again, and waiting jobs run when this one has ended.
+    }
+  }
+  wake_.notify_all();
+}
+
 PoolStatus Pool::status() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {wanted_, running_.size(), queue_.size()};
+  return {wanted_, running_.size(), queue_.size(), abandoned_};
 }
 
 void Pool::work() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_ && alive_ <= wanted_) {
+  while (!stopping_ && !is_surplus()) {
     if (queue_.empty()) {
       wake_.wait(lock);
       continue;
     }
     const auto entry = queue_.begin();
     running_.splice(running_.end(), queue_, entry);
+    entry->thread = std::this_thread::get_id();
     lock.unlock();
     entry->job->run();
     lock.lock();
@@ -86,6 +122,7 @@ void Pool::work() {
     lock.unlock();
     job.reset();
     lock.lock();
+    if (entry->abandoned) --abandoned_;
     running_.erase(entry);
     job_gone_.notify_all();
   }
@@ -114,7 +151,7 @@ void Pool::end(const void* owner) noexcept {
   for (const Entry& entry : dropped) entry.job->drop();
 }
 
-void Pool::stop() noexcept {
+void Pool::stop(bool also_abandoned) noexcept {
   Entries dropped;
   std::list<std::thread> threads;
   {
@@ -126,6 +163,14 @@ void Pool::stop() noexcept {
     }
     threads.splice(threads.end(), threads_);
     threads.splice(threads.end(), ended_);
+    for (const Entry& entry : running_) {
+      if (also_abandoned || !entry.abandoned) continue;
+      const auto is_its = [&](const std::thread& thread) { return thread.get_id() == entry.thread; };
+      const auto thread = std::find_if(threads.begin(), threads.end(), is_its);
+      if (thread == threads.end()) continue;  // an earlier stop() has detached it
+      thread->detach();
+      threads.erase(thread);
+    }
   }
   wake_.notify_all();
   for (std::thread& thread : threads) thread.join();

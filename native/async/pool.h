@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -21,16 +22,19 @@ class Job {
   virtual void cancel() noexcept = 0;
   // Called instead of run() when nothing runs any more.
   virtual void drop() noexcept = 0;
+  // Names it for abandon(); 0 has no name.
+  virtual uint64_t name() const noexcept { return 0; }
 };
 
 struct PoolStatus {
-  size_t threads, running, queued;
+  size_t threads, running, queued, abandoned;
 };
 
 // Lifetime: the process's pool is never destroyed. At exit, stop() drops the waiting jobs, cancels the running ones and
-// waits for them. lib/async calls it before C++ static destruction: an op may create static objects, whose destructors
-// would run before an atexit handler that was registered earlier. The atexit handler covers programs that exit without
-// notifying JavaScript. Thread: any.
+// waits for them, but not for abandoned ones: those may never end, so the process ends without the destructors of
+// static objects, which they may use. lib/async calls it before C++ static destruction: an op may create static
+// objects, whose destructors would run before an atexit handler that was registered earlier. The atexit handler covers
+// programs that exit without notifying JavaScript. Thread: any.
 class Pool {
  public:
   using Start = std::function<std::thread(std::function<void()>)>;
@@ -39,7 +43,7 @@ class Pool {
 
   // `start` creates a thread; it may throw.
   explicit Pool(size_t threads, Start start);
-  ~Pool() { stop(); }
+  ~Pool() { stop(/*also_abandoned=*/true); }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -47,22 +51,31 @@ class Pool {
   // else has changed. `owner` is for end().
   void submit(std::unique_ptr<Job> job, const void* owner = nullptr);
   void set_threads(size_t count);
+  // Nobody waits for this job of the owner any more, and it cannot be stopped: if it is running, its thread no longer
+  // counts, so that other jobs have as many threads as before.
+  void abandon(const void* owner, uint64_t name) noexcept;
   PoolStatus status();
   // Drops the owner's waiting jobs, cancels the running ones and waits until they end. Not on a thread of the pool; the
   // owner must not submit in the meantime.
   void end(const void* owner) noexcept;
-  // Like end() for all owners; nothing starts afterwards.
-  void stop() noexcept;
+  // Like end() for all owners; nothing starts afterwards. Abandoned jobs go on in threads of their own, which the pool
+  // must outlive, unless `also_abandoned`.
+  void stop(bool also_abandoned = false) noexcept;
 
  private:
   struct Entry {
     std::unique_ptr<Job> job;  // null once it has run
     const void* owner;
+    uint64_t name = 0;  // of the job
+    bool abandoned = false;
+    std::thread::id thread{};  // that runs it
   };
   using Entries = std::list<Entry>;  // nodes move between lists without an allocation
 
   void work();
-  void start_missing();  // with mutex_ held
+  // With mutex_ held:
+  void start_missing();
+  bool is_surplus() const noexcept { return alive_ - abandoned_ > wanted_; }
 
   const Start start_;
   std::mutex mutex_;
@@ -74,6 +87,7 @@ class Pool {
   std::list<std::thread> ended_;    // surplus threads
   size_t wanted_;
   size_t alive_ = 0;
+  size_t abandoned_ = 0;  // threads among alive_ that run an abandoned job
   bool stopping_ = false;
 };
 

@@ -59,6 +59,10 @@ c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index
 
 }  // namespace
 
+void Call::refuse_output(size_t index) {
+  throw BadArgument(index, "a tensor with memory of its own", "zeros without memory");
+}
+
 at::Tensor& Call::number_tensor(napi_value value, size_t index, double code) {
   if (code <= async::kPending) throw PendingTensor(index);
   const auto number = read_number(*this, value, index, code);

@@ -36,7 +36,10 @@ class Call : public CallFrame {
     const auto handle = static_cast<handles::Handle>(number);
     at::Tensor* found = state.slots().use(handle);
     if (found == nullptr) throw DisposedTensor(index, handle);
-    if ((row->mutated >> index & 1) != 0) mutated.push_back(handle);
+    if ((row->mutated >> index & 1) != 0) {
+      if (index > 0 && is_op && found->_is_zerotensor()) refuse_output(index);
+      mutated.push_back(handle);
+    }
     return *found;
   }
 
@@ -48,6 +51,9 @@ class Call : public CallFrame {
 
   // The innermost call in progress, or null. Every frame of an environment is a Call's.
   static Call* current(const EnvState& state) { return static_cast<Call*>(state.current_call()); }
+
+  // Throws BadArgument. An `out` of zeros without memory: libtorch refuses it in most ops, and some write there.
+  [[noreturn]] static void refuse_output(size_t index);
 
   EnvState& state;
   const OpRow* const row;

@@ -34,8 +34,7 @@ napi_value enter_strand(Call& call) {
 // strandSubmit(id, wanted): submits the ops recorded since the last call, or with `wanted` false those left by a
 // failure. Returns whether they may write to tensors visible to the program.
 napi_value submit(Call& call) {
-  auto batch = std::make_unique<async::Batch>();
-  batch->strand = strand_argument(call);
+  auto batch = std::make_unique<async::Batch>(strand_argument(call));
   if (argument(call, 1).IsArray()) {
     std::vector<uint32_t> wanted;
     const uint32_t length = list_length(call, call.arguments[1], 1, "an array of steps");
@@ -166,6 +165,14 @@ napi_value cancel(Call& call) {
   return nullptr;
 }
 
+// Nobody waits for the running op any more: other calls get a thread in its place.
+napi_value abandon(Call& call) {
+  const auto strand = strand_argument(call);
+  strand->cancelled = true;
+  async::Pool::process().abandon(call.state.mailbox().get(), strand->id);
+  return nullptr;
+}
+
 napi_value close_strand(Call& call) {
   call.state.close_strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
   return nullptr;
@@ -173,9 +180,10 @@ napi_value close_strand(Call& call) {
 
 napi_value status(Call& call) {
   const async::PoolStatus status = async::Pool::process().status();
-  napi_value array = new_array(call, 3);
-  const size_t values[] = {status.threads, status.running, status.queued};
-  for (size_t i = 0; i < 3; ++i) set_element(call, array, i, write_double(call, static_cast<double>(values[i])));
+  const size_t values[] = {status.threads, status.running, status.queued, status.abandoned};
+  napi_value array = new_array(call, std::size(values));
+  for (size_t i = 0; i < std::size(values); ++i)
+    set_element(call, array, i, write_double(call, static_cast<double>(values[i])));
   return array;
 }
 
@@ -195,6 +203,7 @@ const Export kAsyncExports[] = {
     exported_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
     exported_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
     exported_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
+    exported_body<&abandon, 1>("strandAbandon", "strandAbandon(int strand) -> ()"),
     exported_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
     exported_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
     exported("poolStop", "poolStop() -> ()", &stop_pool),

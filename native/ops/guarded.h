@@ -105,20 +105,73 @@ bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   return input.dim() >= 2 && input.numel() > 0 && (is_for_channels(input, parameters) && ...);
 }
 
-// Whether all numbers are at least 0 and below the bound. The op itself refuses tensors without memory or integers.
-inline bool all_below(const at::Tensor& numbers, int64_t bound) {
-  if (numbers.numel() == 0 || !numbers.is_cpu() || numbers.layout() != at::kStrided ||
-      !at::isIntegralType(numbers.scalar_type(), false)) {
-    return true;
-  }
+// Whether a guard can read the elements. The op itself refuses tensors without memory or integers.
+inline bool are_readable(const at::Tensor& numbers) {
+  return numbers.numel() > 0 && numbers.is_cpu() && numbers.layout() == at::kStrided && !numbers.is_nested() &&
+         at::isIntegralType(numbers.scalar_type(), false);
+}
+
+// Whether all numbers that can be read are at least `least` and at most `most`.
+inline bool all_between(const at::Tensor& numbers, int64_t least, int64_t most) {
+  if (!are_readable(numbers)) return true;
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
-  return numbers.min().item<int64_t>() >= 0 && numbers.max().item<int64_t>() < bound;
+  return numbers.min().item<int64_t>() >= least && numbers.max().item<int64_t>() <= most;
+}
+
+// The same for at least 0 and below the bound.
+inline bool all_below(const at::Tensor& numbers, int64_t bound) { return all_between(numbers, 0, bound - 1); }
+
+// An optional tensor of indices.
+template <class Optional>
+bool may_be_below(const Optional& numbers, int64_t bound) {
+  return !numbers.has_value() || !numbers->defined() || all_below(*numbers, bound);
 }
 
 template <class Number>
 bool holds_below(const at::Tensor& numbers, const Number& bound) {
   return all_below(numbers, number_of(bound));
+}
+
+// How many packed rows there are at each step of a recurrent net: a vector, of which the kernel reads the first.
+inline bool are_batch_sizes(const at::Tensor& sizes) {
+  return sizes.layout() == at::kStrided && !sizes.is_nested() && sizes.dim() == 1 && sizes.numel() > 0;
+}
+
+// Whether there is a number for each row of a layer norm over the last `dims` dimensions. Of too few the op itself
+// tells.
+inline bool has_row_statistics(const at::Tensor& input, size_t dims, const at::Tensor& mean, const at::Tensor& rstd) {
+  if (static_cast<size_t>(input.dim()) < dims) return true;
+  const int64_t rows = c10::multiply_integers(input.sizes().slice(0, static_cast<size_t>(input.dim()) - dims));
+  return mean.numel() == rows && rstd.numel() == rows;
+}
+
+// The row exchanges of an LDL factorization of n rows: 1 to n, or -n to -1 for a block of two.
+inline bool are_block_pivots(const at::Tensor& pivots, const at::Tensor& factors) {
+  if (factors.dim() < 2 || !are_readable(pivots)) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return all_between(pivots.to(at::kLong).abs(), 1, factors.size(-2));
+}
+
+// Whether a constructor's arguments are those of a sparse tensor, by libtorch's own check.
+template <class Check>
+bool is_valid(const Check& check) {
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  try {
+    check();
+  } catch (const c10::Error&) {  // what is wrong is in the message of the op that checks
+    return false;
+  }
+  return true;
+}
+
+template <class List>
+std::vector<int64_t> numbers_of(const List& list) {
+  std::vector<int64_t> numbers;
+  for (const auto& one : list) numbers.push_back(number_of(one));
+  return numbers;
 }
 
 // The steps of a recurrence that a call may take for each element: milliseconds.
@@ -215,6 +268,23 @@ inline bool holds_windows(const at::Tensor& windows, int64_t size) {
 inline bool are_places(const at::Tensor& self, const at::Tensor& indices, size_t dims) {
   if (static_cast<size_t>(self.dim()) < dims) return true;
   return all_below(indices, c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim()) - dims)));
+}
+
+// Whether the gradient and the indices are those of a pool over the last dimensions. The op itself refuses too few dimensions.
+inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices, size_t dims) {
+  if (static_cast<size_t>(self.dim()) <= dims || grad.dim() != self.dim()) return true;
+  return indices.sizes() == grad.sizes() && first_sizes(grad, dims) == first_sizes(self, dims) &&
+         are_places(self, indices, dims);
+}
+
+// Whether there is a random number from 0 to 1 for each of the last dimensions of each plane.
+inline bool are_samples(const at::Tensor& self, const at::Tensor& samples, size_t dims) {
+  if (static_cast<size_t>(self.dim()) <= dims || !samples.is_cpu() || samples.layout() != at::kStrided) return true;
+  if (!at::isFloatingType(samples.scalar_type())) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return samples.numel() == c10::multiply_integers(first_sizes(self, dims)) * static_cast<int64_t>(dims) &&
+         samples.ge(0).logical_and(samples.le(1)).all().item<bool>();
 }
 
 inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {

@@ -9,6 +9,9 @@ const BATCH = 5_000;
 /** A target that ended so many children is left out of what follows, so that the others are called. */
 const ENOUGH = 2;
 
+/** What a child of which all calls were made, and which did not end well, is reported as. */
+const AT_THE_END = { target: '(the end of the process)', args: [] };
+
 const exactly = (target) => `^${target.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
 const keyOf = ({ kind, plan }) => `${kind}: ${plan.target}`;
 
@@ -23,7 +26,7 @@ async function runRange(lib, range, state) {
     for (const finding of told.findings) found(finding);
     if (told.end === 'done') return;
     if (told.index < 0) throw new Error(`the child made no call: ${told.signal}\n${told.stderr}`);
-    const { plan } = told;
+    const plan = told.plan ?? AT_THE_END;
     ends.set(plan.target, (ends.get(plan.target) ?? 0) + 1);
     const detail = told.end === 'crash' ? `${told.signal} ${told.stderr.slice(-300)}` : '';
     const again = confirm ? await runChild(lib, { ...options, end: told.index + 1 }) : told;

@@ -1,9 +1,10 @@
 /**
  * npm run fuzz -- [--calls 1e6] [--seed N] [--only PATTERN] [--workers N] [--store] [--record] [--no-shrink]
+ *                [--valgrind]
  *
  * Calls everything with hostile values in child processes and prints what ended a process, came back without a code, left a
  * tensor or did not come back. --only: a pattern of 'kind name', such as '^ops ' or 'nn.functional'. --store adds the findings
- * to test/fuzz/seeds.json; --record adds the figures to docs/reliability.md.
+ * to test/fuzz/seeds.json; --valgrind makes the calls under memcheck instead (memcheck.cjs); --record adds the figures to docs/reliability.md.
  */
 'use strict';
 
@@ -12,6 +13,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { campaign } = require('./campaign.cjs');
+const { memcheck } = require('./memcheck.cjs');
 const { record } = require('./record.cjs');
 
 const LIB = path.resolve(__dirname, '../../dist/lib');
@@ -27,6 +29,7 @@ async function main() {
       store: { type: 'boolean', default: false },
       record: { type: 'boolean', default: false },
       'no-shrink': { type: 'boolean', default: false },
+      valgrind: { type: 'boolean', default: false },
     },
   });
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
@@ -37,6 +40,14 @@ async function main() {
   console.log(`libtorch ${libtorchVersion}, seed ${seed}, ${calls} calls`);
   const start = process.hrtime.bigint();
   const minutes = () => (Number(process.hrtime.bigint() - start) / 6e10).toFixed(1);
+  if (values.valgrind) {
+    const show = ({ kind, plan, detail }) =>
+      console.log(`${kind}: ${JSON.stringify(plan)}\n  ${detail.replace(/\n/g, '\n  ')}`);
+    const reports = await memcheck(LIB, { seed, calls, only: values.only }, show);
+    console.log(`${minutes()} min: ${calls} calls under memcheck, ${reports.length} kinds of reports`);
+    process.exitCode = reports.length > 0 ? 1 : 0;
+    return;
+  }
   const told = await campaign(LIB, {
     seed,
     calls,

@@ -4,11 +4,13 @@
  *
  * A value is a JSON value that stands for itself, or one of
  *   {tensor: shape, dtype, fill, form}   {same: n}: the nth tensor of the call once more
+ *   {damaged: format, edits, entry}: the bytes of a damaged file (damage.cjs)
  *   {big: digits}   {number: 'NaN'}   {re, im}   {make: 'generator' | 'storage' | …}   {wrong: kind}
  */
 'use strict';
 
 const { guesses } = require('../support/arguments.cjs');
+const { SEALED, editsOf } = require('./damage.cjs');
 const { randomOf } = require('./random.cjs');
 
 const SHAPES = [
@@ -88,8 +90,35 @@ const WRONG = [
   'undefined',
 ];
 
-/** A seed's plan of call `index`; `targets` are those of targets.cjs. */
-function planOf(seed, index, targets) {
+/** The part of the calls that get a damaged file, if some of the targets take one. */
+const FILES = 0.04;
+/** Mixed with the seed, so that choices among files change nothing of the other calls. */
+const OF_FILES = 0x46494c45;
+
+/** A call with a damaged file. */
+function filePlan(random, targets) {
+  const { below, chance, pick } = random;
+  const { name, format } = pick(targets);
+  const edits = editsOf(random);
+  const entry = SEALED.includes(format) && chance(0.7) ? { entry: below(64) } : {};
+  return { target: name, args: [{ damaged: format, edits, ...entry }] };
+}
+
+/** By a list of targets: those that take a damaged file, and the others. */
+const parts = new WeakMap();
+function partsOf(all) {
+  if (!parts.has(all)) {
+    const isOfFiles = ({ format }) => format !== undefined;
+    parts.set(all, { files: all.filter(isOfFiles), targets: all.filter((one) => !isOfFiles(one)) });
+  }
+  return parts.get(all);
+}
+
+/** A seed's plan of call `index`; `all` are the targets of targets.cjs. */
+function planOf(seed, index, all) {
+  const { targets, files } = partsOf(all);
+  const ofFiles = randomOf(seed ^ OF_FILES, index);
+  if (files.length > 0 && (targets.length === 0 || ofFiles.chance(FILES))) return filePlan(ofFiles, files);
   const random = randomOf(seed, index);
   const { below, chance, pick } = random;
   const target = pick(targets);
@@ -210,6 +239,7 @@ function planOf(seed, index, targets) {
   }
   if (chance(0.2)) plan.after = 'backward';
   if (target.async && chance(0.25)) plan.through = 'async';
+  else if (target.params !== undefined && chance(0.08)) plan.through = 'run';
   return plan;
 }
 

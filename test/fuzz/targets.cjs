@@ -2,6 +2,7 @@
 'use strict';
 
 const path = require('node:path');
+const { fileTargetsOf } = require('./file-targets.cjs');
 const { wrapperTables } = require('../support/wrappers.cjs');
 
 /** Left out, because a call is no experiment with a tensor: by the reason. */
@@ -58,7 +59,7 @@ function targetsOf(lib) {
       functions.push({ name: `${space}.${name}`, kind: 'written', fn });
     }
   }
-  return [...ops, ...functions, ...methods];
+  return [...ops, ...functions, ...methods, ...fileTargetsOf(lib, torch).targets];
 }
 
 /** The targets by name; a name with several signatures has one of them, because a plan has its values. */

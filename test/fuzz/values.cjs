@@ -1,6 +1,8 @@
 /** Makes the values of a plan (plan.cjs): tensors of every form, and values of every wrong type. */
 'use strict';
 
+const { damagedBytes } = require('./damage.cjs');
+
 const WRONG = {
   object: () => ({ toString: undefined }),
   function: () => () => 1,
@@ -19,7 +21,8 @@ const isFloating = (dtype) => /^(float|bfloat|complex)/.test(dtype);
 const EXTREME = { int8: 127, int16: 32767, int32: 2 ** 31 - 1, uint8: 255, bool: 1, int64: 9223372036854775807n };
 const largest = (dtype) => (dtype === 'float16' ? 65504 : 1e30);
 
-function makerOf(torch) {
+/** `good(format)`: the bytes of a good file, which a plan's edits damage. */
+function makerOf(torch, good) {
   const { aten } = torch.ops;
 
   /** The elements: a strided tensor of its own. */
@@ -126,6 +129,7 @@ function makerOf(torch) {
         return tensors.at(-1);
       }
       if (spec.same !== undefined) return tensors[spec.same % Math.max(tensors.length, 1)];
+      if (spec.damaged !== undefined) return damagedBytes(good(spec.damaged), spec);
       if (spec.big !== undefined) return BigInt(spec.big);
       if (spec.number !== undefined) return Number(spec.number);
       if (spec.re !== undefined) return new torch.Complex(value(spec.re), value(spec.im));

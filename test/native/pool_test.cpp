@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -33,6 +34,7 @@ class Waiting final : public Job {
   }
   void cancel() noexcept override { ++seen_.cancelled; }
   void drop() noexcept override { ++seen_.dropped; }
+  uint64_t name() const noexcept override { return 7; }
 
  private:
   Seen& seen_;
@@ -127,6 +129,45 @@ TEST(Pool, EndDropsTheOwnersWaitingJobsAndWaitsForRunningOnes) {
   EXPECT_EQ(others.dropped + others.cancelled, 0);
   others.go.set_value();
   others.ended.get_future().wait();
+}
+
+TEST(Pool, AnAbandonedJobHasAThreadOfItsOwn) {
+  Seen first, second, third;
+  const int owner = 0;
+  Pool pool(1, Starter{3});
+  pool.submit(std::make_unique<Waiting>(first), &owner);
+  first.began.get_future().wait();
+  pool.submit(std::make_unique<Waiting>(second), &owner);
+  pool.abandon(nullptr, 7);  // another owner's
+  pool.abandon(&owner, 8);
+  EXPECT_EQ(pool.status().abandoned, 0u);
+  pool.abandon(&owner, 7);
+  second.began.get_future().wait();
+  EXPECT_EQ(pool.status().abandoned, 1u);
+  first.go.set_value();
+  first.ended.get_future().wait();
+  second.go.set_value();
+  second.ended.get_future().wait();
+  while (pool.status().running > 0) std::this_thread::yield();
+  EXPECT_EQ(pool.status().abandoned, 0u);
+  third.go.set_value();
+  pool.submit(std::make_unique<Waiting>(third), &owner);  // the number of threads is as before
+  third.ended.get_future().wait();
+}
+
+TEST(Pool, StopDoesNotWaitForAbandonedJobs) {
+  Seen seen;
+  const int owner = 0;
+  Pool pool(1, Starter{1});
+  pool.submit(std::make_unique<Waiting>(seen), &owner);
+  seen.began.get_future().wait();
+  pool.abandon(&owner, 7);  // no thread can be made in its place
+  pool.stop();
+  EXPECT_EQ(seen.cancelled.load(), 1);
+  EXPECT_EQ(pool.status().abandoned, 1u);
+  seen.go.set_value();
+  while (pool.status().running > 0) std::this_thread::yield();
+  EXPECT_EQ(seen.freed.load(), 1);
 }
 
 TEST(Pool, EndOfAnOwnerWithoutJobsDoesNotWait) {

@@ -120,6 +120,7 @@ test(
       [bytesOf(picture(Number.POSITIVE_INFINITY)), BYTES, 400, /pixel 0: .* got Infinity/],
       [bytesOf(picture(-1)), BYTES, 400, /pixel 0: .* got -1/],
       ['pixels', 'text/csv', 415, /media type/i],
+      ['pixels', 'text/plain', 415, /media type/i],
     ];
     for (const [body, type, status, message] of bad) {
       const what = typeof body === 'string' ? body.slice(0, 40) : `${body.length} bytes`;

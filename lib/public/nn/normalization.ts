@@ -59,7 +59,8 @@ function localResponseNorm(input: Tensor, size: number, alpha: number, beta: num
   const { shape, ndim } = input;
   if (ndim < 3) throw refuse('localResponseNorm', 'input', 'a Tensor of at least 3 dimensions', input);
   if (input.numel === 0) return input;
-  const around = [Math.trunc(size / 2), Math.trunc((size - 1) / 2)];
+  const count = Number(size); // it may be a bigint
+  const around = [Math.trunc(count / 2), Math.trunc((count - 1) / 2)];
   let mean = input.mul(input).unsqueeze(1);
   if (ndim === 3) {
     mean = nn.avgPool2d!(nn.pad!(mean, [0, 0, ...around]), [size, 1], 1).squeeze(1);

@@ -102,12 +102,13 @@ function unpooledSize(
 ): Sizes {
   const dims = kernel.length;
   const own = input.shape.slice(-dims);
-  const usual = own.map((size, d) => (size - 1) * stride[d]! + kernel[d]! - 2 * padding[d]!);
+  // A size may be a bigint.
+  const usual = own.map((size, d) => (size - 1) * Number(stride[d]!) + Number(kernel[d]!) - 2 * Number(padding[d]!));
   if (wanted === null) return usual;
   const size = wanted.length === dims + 2 ? wanted.slice(2) : wanted;
   if (size.length !== dims) throw refuse(fn, 'outputSize', `${dims} or ${dims + 2} sizes`, wanted);
   size.forEach((one, d) => {
-    const [low, high] = [usual[d]! - stride[d]!, usual[d]! + stride[d]!];
+    const [low, high] = [usual[d]! - Number(stride[d]!), usual[d]! + Number(stride[d]!)];
     if (one <= low || one >= high) throw refuse(fn, 'outputSize', `between ${low} and ${high} at [${d}]`, one);
   });
   return size;

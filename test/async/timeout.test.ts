@@ -1,0 +1,125 @@
+/** `timeoutMs`: the caller is free in time, whatever the op does; what it holds is kept until it ends, and freed then. */
+import { ask, program } from '../support/child';
+import { codeOf, settled, torch, untyped } from '../support/torch';
+
+/** Takes hours: 2^20 steps for each of a million elements. The process ends without it. */
+const ENDLESS = 'special.hermitePolynomialHe(torch.ones([1e6]), 2 ** 20';
+
+/**
+ * `late(make)` calls `make(ms)` with longer and longer times until the time is over while the op runs. On a busy machine it may be
+ * over before that; then the op does not begin.
+ */
+const LATE = `
+  torch.setNumThreads(1);
+  torch.asyncPool.threads = 1;
+  const late = async (make, abandoned = 1) => {
+    for (let ms = 2; ; ms = ms < 5000 ? 2 * ms : 2) {
+      const error = await make(ms).catch((error) => error);
+      const found = torch.asyncPool.abandoned >= abandoned;
+      if (found) return error;
+      while (torch.asyncPool.running > 0) await new Promise(setImmediate);
+    }
+  };`;
+
+test('a call that would take hours rejects with its code, and the calls after it have a thread', async () => {
+  const answered = await ask(`${LATE}
+    const [x, y] = [torch.ones([2]), torch.ones([2])];
+    (async () => {
+      const error = await late((timeoutMs) => torch.async.${ENDLESS}, { timeoutMs }));
+      const sum = await torch.async.add(x, y);
+      const inRun = await late((timeoutMs) => torch.run((t) => t.${ENDLESS}), { timeoutMs }), 2);
+      const product = await torch.run(() => x.mul(3));
+      answer({
+        code: error.code, message: error.message, at: error.stack.includes('[eval]'), sum: sum.toArray(), inRun: inRun.code,
+        product: product.toArray(), abandoned: torch.asyncPool.abandoned, threads: torch.asyncPool.threads,
+      });
+      process.exit(0); // does not wait for them
+    })();`);
+  expect(answered).toEqual({
+    code: 'ERR_TORCH_TIMEOUT',
+    message: expect.stringMatching(
+      /^expected the result within \d+ ms \(timeoutMs\); an op in progress goes on, and its result will be freed$/,
+    ),
+    at: true,
+    sum: [2, 2],
+    inRun: 'ERR_TORCH_TIMEOUT',
+    product: [3, 3],
+    abandoned: 2,
+    threads: 1,
+  });
+});
+
+test('the exit status is the one that the program gave', async () => {
+  const { code, signal, stderr } = await program(
+    `${LATE} late((timeoutMs) => torch.async.${ENDLESS}, { timeoutMs })).then(() => process.exit(7));`,
+  );
+  expect({ code, signal, stderr }).toEqual({ code: 7, signal: null, stderr: '' });
+});
+
+test('inputs stay until the op has ended, results are freed then, and every byte is counted', async () => {
+  const answered = await ask(`${LATE}
+    const bytes = () => torch.memory().allocatedBytes;
+    (async () => {
+      const x = torch.ones([1200, 1200]);
+      const size = bytes();
+      const body = () => { let y = x; for (let i = 0; i < 20; i++) y = y.matmul(x); return y; };
+      let held, running = false;
+      while (!running) {
+        var { code } = await late((timeoutMs) => torch.run(body, { timeoutMs }));
+        held = bytes();
+        running = torch.asyncPool.abandoned > 0; // also after the figure was read
+      }
+      x.dispose();
+      const counted = counts();
+      while (torch.asyncPool.running > 0 || bytes() !== 0) await new Promise(setImmediate);
+      answer({ code, held: held > size, counted, left: bytes(), counts: counts() });
+    })();`);
+  const none = { tensors: 0, storages: 0, bytes: 0 };
+  expect(answered).toEqual({ code: 'ERR_TORCH_TIMEOUT', held: true, counted: none, left: 0, counts: none });
+});
+
+test('the caller does not wait for an op that writes, whose tensor changes until it has ended', async () => {
+  const answered = await ask(`${LATE}
+    (async () => {
+      const [x, y] = [torch.ones([1500, 1500]), torch.zeros([1500, 1500])];
+      const { code } = await late((timeoutMs) => torch.async.mm(x, x, { out: y, timeoutMs }));
+      while (torch.asyncPool.running > 0) await new Promise(setImmediate);
+      answer({ code, now: y.at(0, 0).item(), tensors: torch.memory().tensors });
+    })();`);
+  expect(answered).toMatchObject({ code: 'ERR_TORCH_TIMEOUT', now: 1500 });
+});
+
+test('a call that is done in time is not affected, and leaves no timer', async () => {
+  const before = settled();
+  const x = torch.ones([2]);
+  const sum = await torch.async.add(x, 1, { timeoutMs: 2 ** 31 - 1 });
+  const product = await torch.run(() => x.mul(3), { timeoutMs: 600_000 });
+  expect([sum.toArray(), product.toArray()]).toEqual([
+    [2, 2],
+    [3, 3],
+  ]);
+  for (const one of [x, sum, product]) one.dispose();
+  expect(settled()).toEqual(before);
+  // A timer would keep this process for ten minutes.
+  await ask("torch.async.add(torch.ones([1]), 1, { timeoutMs: 600_000 }).then(() => answer('done'));", [], {
+    limitMs: 60_000,
+  });
+});
+
+test('a time that is not one is refused, and a signal may come with it', async () => {
+  const x = torch.ones([2]);
+  for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '5', null, {}]) {
+    await expect(untyped.async.add(x, 1, { timeoutMs })).rejects.toMatchObject({ code: 'ERR_TORCH_ARGUMENT' });
+    expect(codeOf(() => untyped.run(() => x, { timeoutMs }))).toBe('ERR_TORCH_ARGUMENT');
+  }
+  const gone = AbortSignal.abort(new Error('gone'));
+  await expect(torch.async.add(x, 1, { signal: gone, timeoutMs: 1000 })).rejects.toThrow('gone');
+  x.dispose();
+});
+
+test('the time includes that of waiting for a promise among the arguments', async () => {
+  const never = new Promise<typeof x>(() => {});
+  const x = torch.ones([2]);
+  await expect(torch.async.add(never, x, { timeoutMs: 5 })).rejects.toMatchObject({ code: 'ERR_TORCH_TIMEOUT' });
+  x.dispose();
+});

@@ -1,0 +1,63 @@
+/** Processes of the soak, and what Linux says of them. */
+'use strict';
+
+const { fork } = require('node:child_process');
+const fs = require('node:fs');
+
+const PAGE_BYTES = 4096;
+
+/** Resident bytes, open files and threads; undefined if the process has ended. */
+function figuresOf(pid) {
+  try {
+    return {
+      rss: Number(fs.readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES,
+      files: fs.readdirSync(`/proc/${pid}/fd`).length,
+      threads: fs.readdirSync(`/proc/${pid}/task`).length,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A program that answers messages (program.cjs). What it says on stderr is kept for the report of its end. */
+function startProgram(file, args = []) {
+  const env = { ...process.env, OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1', NODE_NO_WARNINGS: '1' };
+  const child = fork(file, args, { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const waiting = new Map();
+  let said = '';
+  let id = 0;
+  let isEnding = false;
+  child.stderr.on('data', (data) => {
+    said = (said + data).slice(-2000);
+  });
+  child.on('message', (message) => {
+    const { resolve, reject } = waiting.get(message.id);
+    waiting.delete(message.id);
+    if (message.error === undefined) resolve(message.answer);
+    else reject(new Error(message.error));
+  });
+  const exited = new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      for (const { reject } of waiting.values())
+        reject(new Error(`it ended with ${signal ?? `status ${code}`}: ${said}`));
+      waiting.clear();
+      resolve({ code, signal, said, wasAsked: isEnding });
+    });
+  });
+  return {
+    pid: child.pid,
+    exited,
+    ask: (verb, value) =>
+      new Promise((resolve, reject) => {
+        waiting.set(++id, { resolve, reject });
+        child.send({ id, verb, value }, (error) => error !== null && reject(error));
+      }),
+    end() {
+      isEnding = true;
+      child.disconnect();
+      return exited;
+    },
+  };
+}
+
+module.exports = { figuresOf, startProgram };
