@@ -1,8 +1,8 @@
 'use strict';
 /**
  * The names of libtorch's files on each platform, as in PyTorch's wheels (torch/include, torch/lib) and in the archives of
- * libtorch. Linux and macOS: lib/libtorch_cpu.so or .dylib. Windows: lib/torch_cpu.dll, with the import library
- * lib/torch_cpu.lib beside it, which the linker reads.
+ * libtorch. Below the root's folder lib: libtorch_cpu.so on Linux, libtorch_cpu.dylib on macOS. On Windows torch_cpu.dll, with
+ * the import library torch_cpu.lib beside it, which the linker reads.
  */
 const layouts = {
   linux: { prefix: 'lib', suffix: '.so', linked: '.so' },
