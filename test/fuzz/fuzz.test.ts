@@ -30,6 +30,7 @@ const { campaign } = require('./campaign.cjs') as {
 const { runChild } = require('./run.cjs') as {
   runChild(lib: string, options: object, limits?: { seconds: number }): Promise<Told>;
 };
+const { reportsOf } = require('./memcheck.cjs') as { reportsOf(stderr: string): Finding[] };
 
 /** Processor time of a call that is meant to stay. */
 const LIMITS = { seconds: 3 };
@@ -83,3 +84,40 @@ test('a call that ends the process, one without a code, one that leaves a tensor
   ]);
   expect(ends.map(({ plan }, i) => plan ?? planted[i])).toEqual([planted[0], ...[planted[1], planted[2]], planted[3]]);
 }, 120_000);
+
+test('files that are not damaged are read, also when their checksums were made again', async () => {
+  const formats = Object.entries({
+    'torch.load': 'pt',
+    'torch.load of bytes': 'pt',
+    'npy.load': 'npy',
+    'npz.load': 'npz',
+    'safetensors.load': 'safetensors',
+    'jit.load': 'model',
+    'leak-audit report': 'capture',
+    'leak-audit repair': 'capture',
+    attach: 'request',
+  });
+  const sealed = ['pt', 'npz', 'model', 'capture'];
+  const plans = formats.flatMap(([target, damaged]) =>
+    (sealed.includes(damaged) ? [{}, { entry: 1 }] : [{}]).map((entry) => ({
+      target: `files.${target}`,
+      args: [{ damaged, edits: [], ...entry }],
+    })),
+  );
+  const { end, results, errors, findings, stderr } = await runChild(LIB, { plans });
+  expect({ end, results, errors, findings, stderr }).toEqual({
+    end: 'done',
+    results: plans.length,
+    errors: 0,
+    findings: [],
+    stderr: '',
+  });
+}, 300_000);
+
+test('a report of memcheck is laid to the call before it, and those of the linker are left out', () => {
+  const block = (function_: string) =>
+    ['Invalid read of size 8', `   at 0x1: ${function_} (in lib.so)`, ''].map((line) => `==7== ${line}`).join('\n');
+  const plan = { target: 'aten.take.default', args: [] };
+  const text = [block('_dl_map'), `call ${JSON.stringify(plan)}`, block('at::take'), block('_dl_map'), ''].join('\n');
+  expect(reportsOf(text)).toEqual([{ kind: 'Invalid read of size 8', plan, detail: 'at::take (in lib.so)' }]);
+});

@@ -1,13 +1,14 @@
 /**
  * Calls whose sizes no machine has, or that make kernels, LAPACK, oneDNN, autograd or a model take much memory of their own:
- * hostile-sizes.cjs LIB LIMIT, where LIMIT is the bytes for torch.setMemoryLimit, or 'none'. Prints a line for each.
+ * hostile-sizes.cjs LIB LIMIT KINDS, where LIMIT is the bytes for torch.setMemoryLimit, or 'none', and KINDS some of now,run.
+ * Prints a line for each.
  */
 'use strict';
 
 const fs = require('node:fs');
 const path = require('node:path');
 
-const [lib, limit] = process.argv.slice(2);
+const [lib, limit, kinds] = process.argv.slice(2);
 const torch = require(path.join(lib, 'index.js'));
 const { collectAll } = require(path.join(lib, 'memory/collector.js'));
 
@@ -94,7 +95,8 @@ async function throughPool(fn) {
 
 (async () => {
   for (const [name, fn] of Object.entries(CALLS)) {
-    for (const kind of name === 'module' ? ['now'] : ['now', 'run']) {
+    for (const kind of kinds.split(',')) {
+      if (name === 'module' && kind === 'run') continue;
       let code = 'none';
       try {
         await torch.scope(async () => {

@@ -18,7 +18,7 @@ function tableOf({ seed, minutes, rounds, rows, counts, failures }) {
     ...rows.map(
       ({ name, rounds, tensors, bytes, wrong, first, most, last, restarts }) =>
         `| ${[
-          restarts > 0 ? `${name} (${restarts} killed)` : name,
+          restarts > 0 ? `${name} (${restarts} restarts)` : name,
           rounds,
           tensors,
           bytes.toLocaleString('en'),
