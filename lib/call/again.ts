@@ -15,7 +15,7 @@ const MAX_KEYS = 3;
 const MAX_PARAMS = 6;
 
 /** How a value is tested and converted; `Other` is left to quick(). */
-const enum Test {
+enum Test {
   Other,
   Tensor,
   NumberTensor,
