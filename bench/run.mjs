@@ -1,20 +1,23 @@
 /**
  * Runs the benchmarks; `npm run bench` builds what they need and starts this.
  *
- *   node bench/run.mjs [--quick] [--types] [--build] [--write] [--only goals,ops,…]
+ *   node bench/run.mjs [--quick] [--types] [--build] [--write] [--only goals,ops,…] [--compare FILE] [--save FILE]
  *
  * `--quick --only goals` takes about a minute.
  * Markdown goes to stdout, progress to stderr; --write also writes bench/RESULTS.md, which the README quotes.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { runMain, StepError } from '../scripts/steps/errors.mjs';
 import { say } from '../scripts/steps/progress.mjs';
+import { forms } from './measure/calls.mjs';
 import { measurements } from './measured.mjs';
 import { plans } from './plan.mjs';
 import { asyncSection } from './sections/async.mjs';
 import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
+import { compareSection } from './sections/compare.mjs';
 import { dataSection } from './sections/data.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { examplesSection } from './sections/examples.mjs';
@@ -31,6 +34,7 @@ import { scopesSection } from './sections/scopes.mjs';
 import { trainSection } from './sections/train.mjs';
 import { typesSection } from './sections/types.mjs';
 import { HEADING as SERVICE } from './service/report.mjs';
+import { compare, ratiosOf } from './support/baseline.mjs';
 import { machine } from './support/machine.mjs';
 import { pythonWithTorch } from './support/python.mjs';
 import { writeAllBut } from './support/results.mjs';
@@ -62,7 +66,9 @@ const usage = `usage: npm run bench -- [--quick] [--types] [--build] [--write] [
   --only    sections, by comma: ${Object.keys(sections).join(', ')}
   --types   also what the declarations cost the compiler
   --build   also what building costs (compiles the addon anew)
-  --write   writes bench/RESULTS.md too, which the README quotes`;
+  --write   writes bench/RESULTS.md too, which the README quotes
+  --save    writes the ratios of ops and calls with their confidence to a file, as a baseline
+  --compare compares them with such a file, and fails if a ratio got worse beyond doubt`;
 
 function readOptions() {
   try {
@@ -74,6 +80,8 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
+        save: { type: 'string' },
+        compare: { type: 'string' },
         only: {
           type: 'string',
           default:
@@ -83,6 +91,14 @@ function readOptions() {
     }).values;
   } catch (error) {
     throw new StepError(`${error.message}\n${usage}`);
+  }
+}
+
+function readBaseline(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new StepError(`--compare: expected a file that --save wrote, got ${file}: ${error.message}`);
   }
 }
 
@@ -108,7 +124,20 @@ await runMain(async () => {
   for (const [name, section] of Object.entries(sections)) {
     if (chosen.has(name)) parts.push(await section(plan, measured, python));
   }
+  const worse = [];
+  if (options.compare !== undefined || options.save !== undefined) {
+    const ratios = await ratiosOf(measured, forms);
+    if (options.compare !== undefined) {
+      const compared = compare(readBaseline(options.compare), ratios);
+      worse.push(...compared.filter(({ verdict }) => verdict === 'slower' || verdict === 'gone'));
+      parts.push(compareSection(compared));
+    }
+    if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(ratios, null, 2)}\n`);
+  }
   const text = `${parts.join('\n\n')}\n`;
   process.stdout.write(text);
   if (options.write) writeAllBut(text, SERVICE);
+  if (worse.length > 0) {
+    throw new StepError(`--compare: worse than the baseline: ${worse.map(({ name }) => name).join('; ')}.`);
+  }
 });

@@ -33,6 +33,7 @@ export {
   noGrad,
   setGradEnabled,
 } from './autograd/backward';
+export { type Captured, capture } from './capture';
 export type { CudaMemory } from './cuda/index';
 export * as cuda from './cuda/index';
 export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './elements/create';

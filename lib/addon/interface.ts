@@ -249,6 +249,14 @@ export interface Native extends AuditNative {
   strandRequireRead(handle: number): void;
   /** [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype alone may be null too. */
   strandShadow(strand: number, code: number): (number | string | null)[] | null;
+  /** Opens a strand of torch.capture, whose first codes stand for the tensors. */
+  captureOpen(inputs: readonly number[]): number;
+  /** The token of what was recorded; `outputs` are codes. */
+  captureEnd(strand: number, inputs: readonly number[], outputs: readonly number[]): unknown;
+  /** The results: nothing, one, or an array; false if the inputs differ from those that it was recorded for. */
+  captureReplay(token: number, inputs: readonly number[]): unknown;
+  /** The number of its ops. */
+  captureSize(token: number): number;
   /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
   strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
   /** The strands whose batches have ended. */

@@ -133,11 +133,12 @@ export class Strand implements Recorder {
   constructor(
     caller: (...args: never[]) => unknown,
     private readonly call: { stack?: unknown },
+    open: () => number = () => native.strandOpen(),
   ) {
     openMailbox();
     noteRecorder(this);
     this.site = siteOfCall(native, caller);
-    this.id = native.strandOpen();
+    this.id = open();
     try {
       unreachable.register(this, this.id, this);
     } catch (error) {

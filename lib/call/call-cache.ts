@@ -8,6 +8,7 @@ import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from '../addon/enums'
 import { Kind, Plain } from '../generated/codes';
 import type { ReadCall } from '../tensor/reading';
 import { Tensor } from '../tensor/tensor';
+import { type Plan, planOf } from './again';
 import { convertDefault } from './convert';
 import { NativeObject } from './object';
 import { packed } from './packed';
@@ -24,21 +25,25 @@ export interface Site {
   /** names as in the schema, for the raw form */
   readonly raw: boolean;
   readonly forms: Form[];
+  /** the form of the last call */
+  last: Form | null;
 }
 
 export function siteOf(name: string, candidates: readonly Signature[], method = false, raw = false): Site {
-  return { name, candidates, method, raw, forms: [] };
+  return { name, candidates, method, raw, forms: [], last: null };
 }
 
-interface Form {
+export interface Form {
   readonly count: number;
   readonly keys: readonly string[];
   /** The overloads that may take such a call, in PyTorch's order. */
   readonly candidates: readonly (Candidate | null)[];
+  /** How lib/call/again.ts takes such a call; null if it does not. */
+  readonly plan: Plan | null;
 }
 
 /** An overload that takes calls of a form if the values fit. */
-interface Candidate {
+export interface Candidate {
   readonly signature: Signature;
   /** For each parameter: a position, SELF, DEFAULT, or an option: FIRST_OPTION minus its place among the keys. */
   readonly sources: readonly number[];
@@ -49,23 +54,33 @@ interface Candidate {
   readonly packs: readonly number[];
 }
 
-const SELF = -1;
-const DEFAULT = -2;
-const FIRST_OPTION = -3;
+export const SELF = -1;
+export const DEFAULT = -2;
+export const FIRST_OPTION = -3;
 
 /** The most forms cached per wrapper; further ones are left to the parser. */
 const MAX_FORMS = 12;
 const NO_KEYS: readonly string[] = [];
+const NO_VALUES: readonly never[] = [];
 
 /** The value does not fit the parameter. */
-const NO = Symbol('no');
+export const NO = Symbol('no');
 /** The parser has to decide. */
-const UNSURE: unique symbol = Symbol('unsure');
+export const UNSURE: unique symbol = Symbol('unsure');
 
 /** The call as the overload that the parser would choose; undefined if the parser has to decide. */
 export function boundByForm(site: Site, call: ReadCall, self: unknown): Bound | undefined {
   const keys = call.keys ?? NO_KEYS;
-  for (const candidate of candidatesOf(site, call.positional.length, keys)) {
+  const count = call.positional.length;
+  let form = site.last;
+  if (form === null || form.count !== count || !sameNames(form.keys, keys)) {
+    form = formOf(site, count, keys);
+    if (form === null) return undefined;
+    site.last = form;
+  }
+  const { candidates } = form;
+  for (let i = 0; i < candidates.length; i++) {
+    const candidate = candidates[i]!;
     if (candidate === null) return undefined;
     const bound = take(candidate, call, self);
     if (bound === UNSURE) return undefined;
@@ -74,13 +89,14 @@ export function boundByForm(site: Site, call: ReadCall, self: unknown): Bound | 
   return undefined;
 }
 
-function candidatesOf(site: Site, count: number, keys: readonly string[]): readonly (Candidate | null)[] {
+/** Null for a new form when there are too many already. */
+function formOf(site: Site, count: number, keys: readonly string[]): Form | null {
   const { forms } = site;
   for (let i = 0; i < forms.length; i++) {
     const form = forms[i]!;
-    if (form.count === count && sameNames(form.keys, keys)) return form.candidates;
+    if (form.count === count && sameNames(form.keys, keys)) return form;
   }
-  if (forms.length === MAX_FORMS) return [];
+  if (forms.length === MAX_FORMS) return null;
   const candidates: (Candidate | null)[] = [];
   for (const signature of site.candidates) {
     const candidate = candidateOf(signature, site, count, keys);
@@ -88,11 +104,12 @@ function candidatesOf(site: Site, count: number, keys: readonly string[]): reado
     candidates.push(candidate);
     if (candidate === null) break;
   }
-  forms.push({ count, keys, candidates });
-  return candidates;
+  const form = { count, keys, candidates, plan: planOf(candidates[0] ?? null, count, keys) };
+  forms.push(form);
+  return form;
 }
 
-function sameNames(a: readonly string[], b: readonly string[]): boolean {
+export function sameNames(a: readonly string[], b: readonly string[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
@@ -170,10 +187,11 @@ function take(
   { positional, values: options }: ReadCall,
   self: unknown,
 ): Bound | typeof NO | typeof UNSURE {
-  const { params } = signature;
+  const { params, number, wraps } = signature;
   const { length } = params;
   const values = new Array<unknown>(length);
-  const given = new Array<unknown>(length);
+  // Only results that are arguments, and hand-written functions, need them.
+  const given: unknown[] | null = wraps && number >= 0 ? null : new Array<unknown>(length);
   for (let i = 0; i < length; i++) {
     const source = sources[i]!;
     if (source === DEFAULT) {
@@ -184,7 +202,7 @@ function take(
     const converted = quick(value, params[i]!);
     if (converted === NO || converted === UNSURE) return converted;
     values[i] = converted;
-    given[i] = value;
+    if (given !== null) given[i] = value;
   }
   let wanted: unknown = false;
   if (requiresGrad >= 0) {
@@ -196,11 +214,11 @@ function take(
     const list = values[packs[i]!];
     if (list !== null) values[packs[i]!] = packed(list as number[]);
   }
-  return { signature, values, given, requiresGrad: wanted as boolean };
+  return { signature, values, given: given ?? NO_VALUES, requiresGrad: wanted as boolean };
 }
 
 /** The result of lib/call/convert.ts, with zero-dimensional tensors treated as tensors; or NO, or UNSURE. */
-function quick(value: unknown, param: Param): unknown {
+export function quick(value: unknown, param: Param): unknown {
   const { type } = param;
   if (value === undefined) return UNSURE;
   if (value === null) return type.nullable && !isNoneByDefault(param) ? null : UNSURE;

@@ -17,8 +17,8 @@ export interface Bound {
   signature: Signature;
   /** for the native function */
   values: unknown[];
-  /** the caller's values, for results that are arguments */
-  given: unknown[];
+  /** the caller's values, for results that are arguments; empty if the op only makes a new tensor */
+  given: readonly unknown[];
   requiresGrad: boolean;
 }
 

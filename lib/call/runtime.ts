@@ -10,6 +10,7 @@ import { PendingValue } from '../tensor/pending';
 import { type ReadCall, readCall } from '../tensor/reading';
 import { asGiven, bare } from '../tensor/second-name';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from '../tensor/tensor';
+import { callAgain, Read } from './again';
 import { boundByForm, type Site, siteOf } from './call-cache';
 import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
@@ -58,8 +59,9 @@ const resultOf = (result: Result, raw: unknown, given: readonly unknown[], one: 
   result.argument >= 0 ? asGiven(given[result.argument]) : convertResult(raw, result, one);
 
 /** Calls the op of a bound call. */
-export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
-  const result = results(number, callNative(f[number]!, values), given);
+export function run({ signature: { number, wraps }, values, given, requiresGrad }: Bound): unknown {
+  const raw = callNative(f[number]!, values);
+  const result = wraps ? wrap(raw) : results(number, raw, given);
   if (requiresGrad) {
     const { _handle } = result as Tensor;
     if (_handle > 0)
@@ -107,13 +109,17 @@ export function bound(site: Site, call: ReadCall, self?: Tensor): Bound {
 
 /** A call of a function that no fast path took. */
 export function callFunction(site: Site, passed: ArrayLike<unknown>): unknown {
-  return run(bound(site, readCall(passed)));
+  const again = callAgain(site, f, passed, undefined);
+  if (again !== undefined && !(again instanceof Read)) return again;
+  return run(bound(site, again ?? readCall(passed)));
 }
 
 /** A call of a method that no fast path took. */
 export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>): unknown {
+  const again = callAgain(site, f, passed, self);
+  if (again !== undefined && !(again instanceof Read)) return again;
   if (!isTensor(self)) throw notThis(site.name, self);
-  return run(bound(site, readCall(passed), bare(self)));
+  return run(bound(site, again ?? readCall(passed), bare(self)));
 }
 
 /** torch.ops: exactly one overload, names as in the schema. */

@@ -48,6 +48,8 @@ export interface Signature {
   readonly self: number;
   /** takes dtype, layout, device and pin_memory, and therefore `requiresGrad` */
   readonly factory: boolean;
+  /** returns one new tensor: lib/tensor/tensor.ts's wrap() makes the result */
+  readonly wraps: boolean;
 }
 
 const reserved = new Set(
@@ -120,15 +122,18 @@ const factoryOptions = ['dtype', 'layout', 'device', 'pin_memory'];
 export function decodeSignature(number: number, [name, schema, code]: readonly [string, string, string]): Signature {
   const [inputs, outputs] = code.split('=>') as [string, string];
   const params = inputs === '' ? [] : inputs.split('|').map(decodeParam);
+  const results = outputs === '' ? [] : outputs.split('|').map((text) => decodeResult(text, params));
+  const [first] = results;
   return {
     number,
     name,
     schema,
     params,
-    results: outputs === '' ? [] : outputs.split('|').map((text) => decodeResult(text, params)),
+    results,
     outs: params.flatMap((param, i) => (param.out ? [i] : [])),
     self: params.findIndex((param) => param.name === 'self' && isTensorKind(param.type.base) && !param.type.list),
     factory: factoryOptions.every((option) => params.some((param) => param.name === option && param.keywordOnly)),
+    wraps: results.length === 1 && first!.argument < 0 && first!.type.base === Kind.Tensor && !first!.type.list,
   };
 }
 

@@ -8,6 +8,7 @@ const most: Readonly<Record<string, number>> = {
   'audit.label': 3,
   'audit.mark': 1,
   autocast: 2,
+  capture: 1,
   clearAutocastCache: 0,
   getAutocastCpuDtype: 0,
   getAutocastDtype: 1,

@@ -23,6 +23,8 @@ export interface Recorder {
   valueOf(pending: PendingTensor | PendingValue): Promise<unknown>;
   /** Called when a pending value was created. */
   onValue(value: PendingValue): void;
+  /** Throws, for what torch.capture cannot replay; torch.run does not have it. */
+  refuse?(why: string): never;
 }
 
 /** The recorder whose `record`, or whose torch.run function, is executing. */
@@ -124,6 +126,7 @@ export function withoutRecording<T>(fn: () => T): T {
 function notAwaited(value: PendingValue, use: string): never {
   const op = value.op ?? 'the op';
   value.awaited = true; // the program gets this error
+  value.recorder.refuse?.(`it uses the value of ${op}()`);
   throw codedError(
     TypeError,
     'ERR_TORCH_PENDING',
@@ -143,6 +146,11 @@ export function requireNoRecording(name: string): void {
   if (flags[Flag.Recording] === RecordingMode.Off) return;
   const message = `${name}: expected a call outside torch.run, where the elements that it passes to its function are pending`;
   throw codedError(Error, 'ERR_TORCH_PENDING', message);
+}
+
+/** Refuses a call of the program's code whose ops are not recorded. */
+export function requireRepeatable(): void {
+  body?.refuse?.('it calls a function of the program whose ops are not recorded, such as a hook');
 }
 
 /** Runs a callback of the program; inside torch.run its ops are recorded like those of torch.run's function. */
@@ -216,6 +224,10 @@ function pendingOf(code: number, recorder: unknown): Tensor {
   return tensor as Tensor;
 }
 
+/** The pending tensor of an input of torch.capture. */
+export const pendingInput = (recorder: Recorder, index: number): Tensor =>
+  pendingOf(-(2 ** 32 + recorder.id * 2 ** 20 + index), recorder);
+
 /** Genuine recorders: a program could pass any object as one. */
 const recorders = new WeakSet<object>();
 export const noteRecorder = (recorder: Recorder): unknown => recorders.add(recorder);
@@ -236,6 +248,7 @@ setPending(
 
 /** Throws for a property that is unknown until the op has run. */
 function notThere(name: string): never {
+  body?.refuse?.(`it reads ${name}, which is unknown before the ops have run`);
   throw codedError(
     Error,
     'ERR_TORCH_PENDING',

@@ -119,29 +119,40 @@ export function readValue(value: unknown): unknown {
 
 const NONE: readonly never[] = [];
 
+/** Whether a value that ends a call could be its options, as far as can be told without running user code. */
+export const mayBeOptions = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !isGenuine(value) && !Array.isArray(value);
+
 /** The values of one call: positional ones, and those of a plain object at the end. Trailing undefined counts as not passed. */
 export function readCall(passed: ArrayLike<unknown>): ReadCall {
   let count = passed.length;
   while (count > 0 && passed[count - 1] === undefined) count--;
-  const positional = new Array<unknown>(count);
-  for (let i = 0; i < count; i++) {
+  const last = count > 0 ? passed[count - 1] : undefined;
+  const ends = mayBeOptions(last);
+  const before = ends ? count - 1 : count;
+  const positional = before === 0 ? [] : new Array<unknown>(before);
+  for (let i = 0; i < before; i++) {
     const value = passed[i];
-    if (typeof value !== 'object' || value === null || isGenuine(value)) positional[i] = value;
-    else if (i < count - 1 || Array.isArray(value) || !isPlain(value)) positional[i] = readObject(value, null);
-    else {
-      const keys = Object.keys(value);
-      const values = new Array<unknown>(keys.length);
-      for (let k = 0; k < keys.length; k++) values[k] = readValue((value as Record<string, unknown>)[keys[k]!]);
-      const isComplex = isComplexKeys(keys) && values.every((part) => typeof part === 'number');
-      if (!isComplex) {
-        positional.length = count - 1;
-        return { positional, keys, values };
-      }
-      const [re, im] = keys[0] === 're' ? values : [values[1], values[0]];
-      positional[i] = new Complex(re as number, im as number);
-    }
+    positional[i] = typeof value !== 'object' || value === null || isGenuine(value) ? value : readObject(value, null);
   }
-  return { positional, keys: null, values: NONE };
+  if (!ends) return { positional, keys: null, values: NONE };
+  if (!isPlain(last)) {
+    positional.push(readObject(last, null));
+    return { positional, keys: null, values: NONE };
+  }
+  return readOptions(positional, last, Object.keys(last));
+}
+
+/** The rest of a call that ends with a plain object. */
+export function readOptions(positional: unknown[], last: object, keys: readonly string[]): ReadCall {
+  const values = new Array<unknown>(keys.length);
+  for (let k = 0; k < keys.length; k++) values[k] = readValue((last as Record<string, unknown>)[keys[k]!]);
+  if (isComplexKeys(keys) && values.every((part) => typeof part === 'number')) {
+    const [re, im] = keys[0] === 're' ? values : [values[1], values[0]];
+    positional.push(new Complex(re as number, im as number));
+    return { positional, keys: null, values: NONE };
+  }
+  return { positional, keys, values };
 }
 
 /** The same as arguments for another call, which can read them without running user code. */

@@ -16,6 +16,15 @@
 #include "native/schema/op_table.h"
 
 namespace ltn::async {
+
+at::Tensor meta_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != c10::kStrided || tensor.is_quantized() || tensor.is_nested()) return {};
+  at::Tensor meta =
+      at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions().dtype(tensor.dtype()).device(c10::kMeta));
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return meta;
+}
+
 namespace {
 
 using c10::IValue;
@@ -23,15 +32,6 @@ using c10::TypeKind;
 
 at::Tensor empty_like_shape(at::IntArrayRef sizes, c10::ScalarType dtype) {
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(c10::kMeta));
-}
-
-// The tensor's shape, strides and dtype on the meta device.
-at::Tensor meta_of(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.layout() != c10::kStrided || tensor.is_quantized() || tensor.is_nested()) return {};
-  at::Tensor meta =
-      at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions().dtype(tensor.dtype()).device(c10::kMeta));
-  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return meta;
 }
 
 // Suppresses warnings: the ops warn again when they run.

@@ -7,6 +7,9 @@
 
 namespace ltn::async {
 
+// The tensor's shape, strides and dtype on the meta device; undefined if it is not a plain one.
+at::Tensor meta_of(const at::Tensor& tensor);
+
 // Fills `metas` of a step that is not in the strand yet, and of those recorded before it. True if its result is a
 // list that is known to have no tensors.
 bool infer_metas(Strand& strand, Step& step);

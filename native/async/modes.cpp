@@ -1,6 +1,10 @@
 #include "native/async/modes.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 
@@ -58,6 +62,22 @@ void AutocastModes::set() const {
 
 bool AutocastModes::any() const noexcept {
   return std::any_of(devices.begin(), devices.end(), [](const OfDevice& device) { return device.enabled; });
+}
+
+CallModes CallModes::now() {
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  return {AutocastModes::now(),      at::GradMode::is_enabled(), c10::InferenceMode::is_enabled(),
+          keys.included_.raw_repr(), keys.excluded_.raw_repr(),  c10::typeMetaToScalarType(c10::get_default_dtype())};
+}
+
+bool CallModes::operator==(const CallModes& other) const noexcept {
+  for (size_t i = 0; i < kAutocastDevices.size(); ++i) {
+    const auto& mine = autocast.devices[i];
+    const auto& theirs = other.autocast.devices[i];
+    if (mine.enabled != theirs.enabled || mine.dtype != theirs.dtype) return false;
+  }
+  return autocast.caches == other.autocast.caches && gradients == other.gradients && inference == other.inference &&
+         included == other.included && excluded == other.excluded && default_dtype == other.default_dtype;
 }
 
 c10::ScalarType autocast_dtype(c10::DeviceType device) { return dtype_for(device); }

@@ -5,6 +5,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <array>
+#include <cstdint>
 
 namespace ltn::async {
 
@@ -24,6 +25,17 @@ struct AutocastModes {
   // Throws for a dtype that libtorch does not cast to on the device.
   void set() const;
   bool any() const noexcept;
+};
+
+// What decides how an op that is called now runs, besides its arguments: two calls with equal modes are alike.
+struct CallModes {
+  AutocastModes autocast;
+  bool gradients, inference;
+  uint64_t included, excluded;  // dispatch keys
+  c10::ScalarType default_dtype;
+
+  static CallModes now();
+  bool operator==(const CallModes& other) const noexcept;
 };
 
 // The dtype that autocast chooses for a device now.

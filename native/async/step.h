@@ -33,6 +33,9 @@ class Step {
   void run();
   // The arguments for messages: "self: float32[2, 3], mat2: float32[2, 3]".
   std::string describe() const;
+  // The thread-local state in which it was recorded.
+  const at::ThreadLocalState& state() const noexcept { return modes_; }
+  const AutocastModes& autocast() const noexcept { return autocast_; }
   // Whether autocast was on where it was recorded.
   bool is_autocast() const noexcept { return autocast_.any(); }
   // What it may write to besides its arguments.
@@ -82,6 +85,7 @@ class OpStep final : public Step {
       : Step(row, strand, op.schema().arguments().size()), op(std::move(op)) {}
 
   const c10::OperatorHandle op;
+  const CallModes modes = CallModes::now();
 
   // Pops the arguments from the stack, which the op's guard sees first, and pushes the results.
   void call_boxed(torch::jit::Stack* stack) const {
@@ -91,6 +95,20 @@ class OpStep final : public Step {
 
  private:
   void call(torch::jit::Stack* stack) override { call_boxed(stack); }
+};
+
+// Stands for arguments of a function that is being captured. It is never run: its cells are filled by each replay.
+class InputStep final : public Step {
+ public:
+  InputStep(const OpRow& row, Strand& strand, std::vector<at::Tensor> shapes) : Step(row, strand, 0) {
+    cells.resize(shapes.size());
+    metas = std::move(shapes);
+  }
+  handles::Reach reach() const noexcept override { return handles::Reach::Arguments; }
+  bool may_write() const noexcept override { return false; }
+
+ private:
+  void call(torch::jit::Stack*) override {}
 };
 
 // Some of the tensors in another step's result list: a step has room for only so many.
@@ -103,6 +121,8 @@ class PartStep final : public Step {
   }
   handles::Reach reach() const noexcept override { return handles::Reach::Arguments; }
   bool may_write() const noexcept override { return false; }
+  const Step& list() const noexcept { return list_; }
+  size_t first() const noexcept { return first_; }
 
  private:
   void call(torch::jit::Stack* stack) override {

@@ -48,6 +48,8 @@ class Strand {
 
   const uint64_t id;
   std::atomic<bool> cancelled{false};
+  // It belongs to torch.capture, which refuses what a replay would not repeat.
+  bool captures = false;
   // Of the last batch:
   Step* failed = nullptr;
   std::exception_ptr error;

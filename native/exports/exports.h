@@ -33,6 +33,7 @@ constexpr Export exported(const char* name, const char* schema, Signature* funct
 template <Body body>
 napi_value with_napi(Call& call) {
   try {
+    if (call.state.flags().recording != handles::Flags::kOff) require_capturable(call);
     return body(call);
   } catch (const Napi::Error& error) {  // run_guarded throws it again as it is
     throw ThrownByProgram(error.Value());
@@ -71,6 +72,7 @@ ExportList share_exports();
 ExportList cuda_exports();
 ExportList watch_exports();
 ExportList async_exports();
+ExportList capture_exports();
 ExportList model_exports();
 ExportList optim_exports();
 

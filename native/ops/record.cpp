@@ -7,10 +7,13 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "native/async/meta_results.h"
 #include "native/convert/to_js.h"
 #include "native/ops/read_arguments.h"
+#include "native/ops/replay.h"
 
 namespace ltn {
 namespace {
@@ -18,12 +21,17 @@ namespace {
 using c10::IValue;
 using c10::TypeKind;
 
-// Finds "aten::add.Tensor" of the op table in libtorch's dispatcher.
-c10::optional<c10::OperatorHandle> find_op(const OpRow& row) {
+// Finds "aten::add.Tensor" of the op table in libtorch's dispatcher. Remembers what it found, by row, since the search
+// makes strings and takes locks; rows and the ops that libtorch registers itself stay for the life of the process.
+const c10::optional<c10::OperatorHandle>& find_op(const OpRow& row) {
+  thread_local std::unordered_map<const OpRow*, c10::optional<c10::OperatorHandle>> found;
+  const auto known = found.find(&row);
+  if (known != found.end()) return known->second;
   const std::string name = row.name;
   const size_t dot = name.find('.');
   const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
-  return c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
+  auto op = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
+  return found.emplace(&row, std::move(op)).first->second;
 }
 
 bool gives_tensors_only(const c10::FunctionSchema& schema) {
@@ -93,7 +101,8 @@ constexpr std::initializer_list<const char*> kMayReturnArgument = {
     "aten::conj_physical", "aten::_unsafe_view",    "aten::rrelu",         "aten::cartesian_prod",
 };
 
-// Whether a result may share its memory with an argument.
+}  // namespace
+
 bool may_be_view(const async::Step& step) {
   const auto* op = dynamic_cast<const async::OpStep*>(&step);
   if (op == nullptr || is_one_of(op->row.name, kMayReturnArgument)) return true;
@@ -102,6 +111,8 @@ bool may_be_view(const async::Step& step) {
   }
   return false;
 }
+
+namespace {
 
 // For a step that may be running: reads only what does not change in the meantime.
 bool may_write_to(Call& call, const async::Step& step, const at::Tensor& tensor) {
@@ -183,19 +194,89 @@ bool runs_immediately(const OpRow& row) {
          name.find("rand") == name.npos && name.find("normal") == name.npos;
 }
 
+bool captures(Call& call) {
+  try {
+    return call.state.current_strand().captures;
+  } catch (const CodedError&) {  // its function has ended
+    return false;
+  }
+}
+
+// What a captured function may call besides ops: it changes nothing, or only while the function runs, and what it
+// returns follows from what the capture depends on.
+constexpr std::initializer_list<const char*> kCapturable = {"shape",
+                                                            "strides",
+                                                            "numel",
+                                                            "ndim",
+                                                            "dtype",
+                                                            "layout",
+                                                            "device",
+                                                            "itemSize",
+                                                            "names",
+                                                            "isLive",
+                                                            "requiresGrad",
+                                                            "gradEnabled",
+                                                            "setGradEnabled",
+                                                            "inferenceEnabled",
+                                                            "inferenceEnter",
+                                                            "inferenceExit",
+                                                            "autocastEnabled",
+                                                            "autocastDtype",
+                                                            "autocastHasHalf",
+                                                            "autocastCaches",
+                                                            "autocastClearCache",
+                                                            "getDefaultDtype",
+                                                            "scopeOpen",
+                                                            "scopeClose",
+                                                            "scopeEnter",
+                                                            "scopeCurrent",
+                                                            "scopeIsOpen",
+                                                            "scopeParent",
+                                                            "scopeOf",
+                                                            "strandShadow",
+                                                            "strandEnter",
+                                                            "strandClose",
+                                                            "isDetachable",
+                                                            "newBytes",
+                                                            "fillBytes",
+                                                            "guards",
+                                                            "allocatedBytes",
+                                                            "allocations",
+                                                            "version",
+                                                            "enums",
+                                                            "aten::size.int",
+                                                            "aten::stride.int",
+                                                            "aten::is_floating_point",
+                                                            "aten::is_complex",
+                                                            "aten::is_signed",
+                                                            "aten::is_same_size",
+                                                            "aten::__is_floating_point",
+                                                            "aten::dim"};
+
 }  // namespace
+
+void require_capturable(Call& call) {
+  const std::string_view name = call.row->name;
+  if (is_one_of(name, kCapturable) || name.substr(0, 5) == "watch" || name.substr(0, 5) == "audit") return;
+  if (!captures(call)) return;
+  throw CodedError("ERR_TORCH_CAPTURE", "torch.capture: " + std::string(name) +
+                                            " cannot be repeated without its function, because it reads a value or "
+                                            "changes something that is not a result of an op");
+}
 
 bool is_recorded(Call& call) {
   // Functions of the library's own classes are not ops, and a quantization scheme has no type of its own when boxed.
   if (!call.is_op || std::strncmp(call.row->name, "aten::", 6) != 0) {
+    require_capturable(call);
     require_up_to_date(call);
     return false;
   }
   if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
   if (!needs_tensor_results(call.state.flags().recording)) return true;
-  if (call.state.flags().recording == handles::Flags::kBody && runs_immediately(*call.row)) return false;
-  const auto op = find_op(*call.row);
+  if (call.state.flags().recording == handles::Flags::kBody && runs_immediately(*call.row)) return captures(call);
+  const auto& op = find_op(*call.row);
   if (op.has_value() && (gives_tensors_only(op->schema()) || gives_list(op->schema()))) return true;
+  require_capturable(call);
   require_up_to_date(call);
   return false;
 }
@@ -239,7 +320,7 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
 }  // namespace
 
 napi_value record(Call& call) {
-  const auto op = find_op(*call.row);
+  const auto& op = find_op(*call.row);
   if (!op) throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "libtorch's dispatcher does not know this op");
   async::Strand& strand = call.state.current_strand();
   auto step = std::make_unique<async::OpStep>(*call.row, *op, strand);

@@ -1,7 +1,7 @@
 /** The pages of the site beside the API: each guide, by group, in the order of the menu. */
 export const groups = {
   'First steps': ['installing', 'libtorch-package', 'from-pytorch', 'from-tfjs', 'comparison', 'types', 'errors'],
-  Tensors: ['lifetimes', 'autograd', 'async', 'threads', 'files', 'cuda'],
+  Tensors: ['lifetimes', 'autograd', 'async', 'capture', 'threads', 'files', 'cuda'],
   Training: ['training', 'data', 'optim'],
   Serving: ['serving', 'models', 'memory-limits', 'metrics', 'reliability', 'runtimes'],
   'Finding leaks': ['leak-audit', 'leak-hunt', 'testing', 'pprof', 'tensor-logger', 'verdicts', 'capture-format'],

@@ -15,6 +15,7 @@ const ROOMS = [
   'call',
   'autograd',
   'async',
+  'capture',
   'cuda',
   'elements',
   'equality',

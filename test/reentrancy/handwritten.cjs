@@ -178,6 +178,7 @@ const functions = {
     (fire) => torch.tensor([{ re: 1, im: 2 }, options(fire, 're', 2, { im: 1 })]),
     (fire) => torch.tensor([1, 2], options(fire, 'dtype', 'float64')),
   ],
+  capture: nothing('its function is recorded, like that of torch.run: test/capture'),
   'cuda.isAvailable': nothing(numbers),
   'cuda.deviceCount': nothing(numbers),
   'cuda.currentDevice': nothing(numbers),

@@ -1,0 +1,31 @@
+/** The strand that a captured function is recorded into. It is never submitted: native code replays it. */
+import { native } from '../addon/native';
+import { Strand } from '../async/strand';
+import { codedError } from '../errors/errors';
+import type { PendingTensor, PendingValue } from '../tensor/pending';
+
+/** Lifetime: one recording. */
+export class CaptureStrand extends Strand {
+  /** Why it cannot be replayed. Kept, because the function may catch the error. */
+  refused: string | null = null;
+
+  constructor(caller: () => never, site: { stack?: unknown }, handles: readonly number[]) {
+    super(caller, site, () => native.captureOpen(handles));
+  }
+
+  /** Called for a result that is not a tensor. */
+  override onValue(value: PendingValue): void {
+    this.refuse(`it reads a value: ${value.op ?? 'an op'}() gives a result that is not a tensor`);
+  }
+
+  override valueOf(pending: PendingTensor | PendingValue): Promise<unknown> {
+    const what = 'op' in pending && typeof pending.op === 'string' ? `the result of ${pending.op}()` : 'a tensor';
+    return this.refuse(`it awaits ${what}`);
+  }
+
+  /** @throws ERR_TORCH_CAPTURE */
+  refuse(why: string): never {
+    this.refused ??= why;
+    throw codedError(Error, 'ERR_TORCH_CAPTURE', `capture: the function cannot be replayed: ${why}`);
+  }
+}
