@@ -8,6 +8,7 @@
 
 #include "native/accounting/totals.h"
 #include "native/audit/audit.h"
+#include "native/audit/rank.h"
 #include "native/convert/call_error.h"
 #include "native/exports/audit.h"
 #include "native/exports/exports.h"

@@ -157,10 +157,6 @@ bool mark(const std::string& name) noexcept;
 // The names of c10::ScalarType by number, which each capture repeats. Never freed; set before a capture starts.
 void set_dtypes(const std::vector<std::string>* names) noexcept;
 
-// The rank of the process in a group of processes, and their number, which each capture names. Negative: none. Set before
-// a capture starts.
-void set_rank(int64_t rank, int64_t world_size) noexcept;
-
 // Number of frames per stack; 0 while no capture runs.
 int depth() noexcept;
 

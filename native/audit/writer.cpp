@@ -19,6 +19,7 @@
 
 #include "native/audit/compaction.h"
 #include "native/audit/memory_limit.h"
+#include "native/audit/rank.h"
 
 namespace ltn::audit {
 
