@@ -35,6 +35,7 @@ export {
 } from './autograd/backward';
 export type { CudaMemory } from './cuda/index';
 export * as cuda from './cuda/index';
+export * as distributed from './distributed';
 export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './elements/create';
 export { type Index, Slice, slice } from './elements/indexing';
 export type { ErrorCode, TorchError } from './errors/errors';

@@ -73,6 +73,7 @@ ExportList watch_exports();
 ExportList async_exports();
 ExportList model_exports();
 ExportList optim_exports();
+ExportList distributed_exports();
 
 // `torch.memory().devices`. Any thread.
 std::vector<audit::DeviceFigures> device_figures();
