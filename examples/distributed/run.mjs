@@ -11,7 +11,8 @@ import { parseArgs } from 'node:util';
 const options = { ranks: { type: 'string', default: '2' }, python: { type: 'string', default: '0' } };
 const { values, tokens } = parseArgs({ options, strict: false, allowPositionals: true, tokens: true });
 const [count, ofPython] = [Number(values.ranks), Number(values.python)];
-const isValid = Number.isInteger(count) && count >= 1 && Number.isInteger(ofPython) && ofPython >= 0 && ofPython <= count;
+const isValid =
+  Number.isInteger(count) && count >= 1 && Number.isInteger(ofPython) && ofPython >= 0 && ofPython <= count;
 if (!isValid) {
   console.error('expected --ranks N with N of 1 or more, and --python from 0 to N');
   process.exit(2);
@@ -38,7 +39,9 @@ const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 const threads = process.env.OMP_NUM_THREADS ?? '1'; // the ranks share the cores
 const children = Array.from({ length: count }, (_, rank) => {
   const [command, program] =
-    rank < count - ofPython ? [process.execPath, here('train.js')] : [process.env.PYTHON ?? 'python3', here('mixed.py')];
+    rank < count - ofPython
+      ? [process.execPath, here('train.js')]
+      : [process.env.PYTHON ?? 'python3', here('mixed.py')];
   const env = {
     ...process.env,
     ...{ RANK: String(rank), LOCAL_RANK: String(rank), WORLD_SIZE: String(count) },

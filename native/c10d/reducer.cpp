@@ -1,13 +1,16 @@
 #include "native/c10d/reducer.h"
 
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/distributed/c10d/comm.hpp>
-#include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <limits>
+#include <torch/csrc/distributed/c10d/comm.hpp>
+#include <torch/csrc/distributed/c10d/logger.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <unordered_map>
 #include <utility>
 
@@ -65,10 +68,10 @@ std::shared_ptr<c10d::Reducer> new_reducer(const c10::intrusive_ptr<c10d::Proces
   std::reverse(buckets.begin(), buckets.end());
   std::reverse(limits.begin(), limits.end());
 #ifdef LTN_HAS_REDUCER_BUCKET_LIST
-  return std::make_shared<c10d::Reducer>(
-      options.parameters, std::move(buckets), group, options.sparse, sizes.cap, options.find_unused,
-      options.gradient_as_bucket_view, names_of(options), sizes.first, /*skip_all_reduce_unused_params=*/false,
-      /*use_python_reducer=*/false, std::vector<int64_t>());
+  return std::make_shared<c10d::Reducer>(options.parameters, std::move(buckets), group, options.sparse, sizes.cap,
+                                         options.find_unused, options.gradient_as_bucket_view, names_of(options),
+                                         sizes.first, /*skip_all_reduce_unused_params=*/false,
+                                         /*use_python_reducer=*/false, std::vector<int64_t>());
 #else
   return std::make_shared<c10d::Reducer>(options.parameters, std::move(buckets), std::move(limits), group,
                                          options.sparse, sizes.cap, options.find_unused,
@@ -76,48 +79,44 @@ std::shared_ptr<c10d::Reducer> new_reducer(const c10::intrusive_ptr<c10d::Proces
 #endif
 }
 
-// Whether the all-reduce of the first backward on a static graph was postponed to its end. Lifetime: shared by the
-// reducer and the graphs of its outputs.
-struct SinkState : torch::CustomClassHolder {
+// Passes the outputs on as copies. If the loss depends on some of them, the gradients of the others arrive undefined,
+// and the reducer learns that the parameters behind them are unused. On a static graph, the all-reduce of the first
+// backward is postponed to its end. Lifetime: the graph of the outputs. Thread: that of the backward.
+struct Sink : torch::autograd::Node {
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    if (postpones) {
+      torch::autograd::Engine::get_default_engine().queue_callback([weak = reducer] {
+        if (const auto made = weak.lock()) made->delay_all_reduce();
+      });
+    }
+    return std::move(gradients);
+  }
   std::weak_ptr<c10d::Reducer> reducer;
   bool postpones = false;
 };
 
-// Passes the outputs on as copies. If the loss depends on some of them, the gradients of the others arrive undefined, and
-// the reducer learns that the parameters behind them are unused.
-struct Sink : torch::autograd::Function<Sink> {
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
-                                                const c10::intrusive_ptr<SinkState>& state,
-                                                torch::autograd::variable_list outputs) {
-    context->set_materialize_grads(false);
-    context->saved_data["state"] = c10::IValue::make_capsule(state);
-    for (at::Tensor& output : outputs) output = output.clone();
-    return outputs;
+std::vector<at::Tensor> through(const std::shared_ptr<Sink>& sink, const std::vector<at::Tensor>& outputs) {
+  sink->set_next_edges(torch::autograd::collect_next_edges(outputs));
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& output : outputs) {
+    at::Tensor copy = output.detach().clone();
+    torch::autograd::set_history(copy, sink);
+    copies.push_back(std::move(copy));
   }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 torch::autograd::variable_list gradients) {
-    const auto state = c10::static_intrusive_pointer_cast<SinkState>(context->saved_data["state"].toCapsule());
-    if (state->postpones) {
-      state->postpones = false;
-      torch::autograd::Engine::get_default_engine().queue_callback([weak = state->reducer] {
-        if (const auto reducer = weak.lock()) reducer->delay_all_reduce();
-      });
-    }
-    gradients.insert(gradients.begin(), at::Tensor());  // of the state
-    return gradients;
-  }
-};
+  return copies;
+}
 
 class C10dReducer final : public distributed::Reducer {
  public:
   C10dReducer(const c10::intrusive_ptr<c10d::ProcessGroup>& group, const distributed::ReducerOptions& options)
-      : sink_(c10::make_intrusive<SinkState>()), reducer_(new_reducer(group, options)) {
-    for (const at::Tensor& parameter : options.parameters) bytes_ += static_cast<int64_t>(parameter.nbytes());
-    sink_->reducer = reducer_;
-    if (!options.static_graph) return;
+      : reducer_(new_reducer(group, options)),
+        logger_(std::make_shared<c10d::Logger>(reducer_)),
+        is_static_(options.static_graph) {
+    reducer_->set_logger(logger_);  // it is used without a check
+    logger_->set_construction_data_and_log("", {}, -1, false, false, is_static_);
+    if (!is_static_) return;
     reducer_->set_static_graph();
-    sink_->postpones = true;
+    logger_->set_static_graph();
   }
 
   void prepare_for_forward() override { reducer_->prepare_for_forward(); }
@@ -126,14 +125,17 @@ class C10dReducer final : public distributed::Reducer {
     reducer_->prepare_for_backward(outputs);
   }
   std::vector<at::Tensor> through_sink(const std::vector<at::Tensor>& outputs) override {
-    return Sink::apply(sink_, outputs);
+    // The graph may be freed on any thread, and a long one not by recursion.
+    const std::shared_ptr<Sink> sink(new Sink, torch::autograd::deleteNode);
+    sink->reducer = reducer_;
+    sink->postpones = std::exchange(is_static_, false);
+    return through(sink, outputs);
   }
-  int64_t bucket_bytes() const override { return bytes_; }
 
  private:
-  const c10::intrusive_ptr<SinkState> sink_;
   const std::shared_ptr<c10d::Reducer> reducer_;
-  int64_t bytes_ = 0;
+  const std::shared_ptr<c10d::Logger> logger_;
+  bool is_static_;  // until the first backward has its sink
 };
 
 c10::intrusive_ptr<c10d::ProcessGroup> inside(const distributed::Group& group) {

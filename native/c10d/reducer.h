@@ -9,8 +9,8 @@
 
 namespace ltn::c10d_addon {
 
-// Compares the parameters with those of rank 0, and installs the hooks. Blocks until all ranks have called it. Throws if
-// the parameters differ.
+// Compares the parameters with those of rank 0, and installs the hooks. Blocks until all ranks have called it. Throws
+// if the parameters differ.
 std::unique_ptr<distributed::Reducer> make_reducer(const distributed::Group& group,
                                                    const distributed::ReducerOptions& options);
 

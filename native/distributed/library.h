@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "native/distributed/reducer.h"
+
 namespace ltn::distributed {
 
 using Milliseconds = std::chrono::milliseconds;
@@ -136,6 +138,10 @@ struct Library {
   std::shared_ptr<Store> (*prefix_store)(const std::string& prefix, const std::shared_ptr<Store>& store);
   Group* (*group)(const std::shared_ptr<Store>& store, const GroupOptions& options);  // blocks until connected
   Failure (*failure)(std::exception_ptr error);
+  // These three block until all ranks of the group have called them (reducer.h).
+  std::unique_ptr<Reducer> (*reducer)(const Group& group, const ReducerOptions& options);
+  void (*verify_parameters)(const Group& group, const std::vector<at::Tensor>& parameters);
+  void (*broadcast_coalesced)(const Group& group, const std::vector<at::Tensor>& tensors, int root);
 };
 
 // Both addons are built together. The stamp catches a mixture of builds.

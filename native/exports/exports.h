@@ -74,6 +74,7 @@ ExportList async_exports();
 ExportList model_exports();
 ExportList optim_exports();
 ExportList distributed_exports();
+ExportList reducer_exports();
 
 // `torch.memory().devices`. Any thread.
 std::vector<audit::DeviceFigures> device_figures();

@@ -1,4 +1,5 @@
-// DistributedDataParallel: lib/nn/parallel. Everything here runs on the JS thread, and waits for other ranks where said.
+// DistributedDataParallel: lib/nn/parallel. Everything here runs on the JS thread, and waits for other ranks where
+// said.
 #include "native/distributed/reducer.h"
 
 #include <memory>
@@ -33,8 +34,8 @@ std::vector<at::Tensor> tensors(Call& call, size_t index) {
   return {list.begin(), list.end()};
 }
 
-// The owner of a reducer. Lifetime: JavaScript's value, which lib/nn/parallel holds until no backward is in progress; the
-// group is alive as long, because the reducer uses it. Thread: the JS thread.
+// The owner of a reducer. Lifetime: JavaScript's value, which lib/nn/parallel holds until no backward is in progress;
+// the group is alive as long, because the reducer uses it. Thread: the JS thread.
 struct OwnedReducer {
   std::unique_ptr<distributed::Reducer> reducer;
   GroupPointer group;

@@ -82,7 +82,9 @@ test('what cannot be trained is refused with a code', async () => {
       'no group': expect.stringMatching(/^ERR_TORCH_DISTRIBUTED: .*process group/),
       'no module': expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'module': expected a Module, got/),
       'unknown option': expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*did you mean .?bucketCapMb/),
-      bucketCapMb: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'bucketCapMb': expected a positive number of MiB, got 0/),
+      bucketCapMb: expect.stringMatching(
+        /^ERR_TORCH_ARGUMENT: .*'bucketCapMb': expected a positive number of MiB, got 0/,
+      ),
       flag: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'staticGraph': expected a boolean, got 1/),
       group: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'processGroup': expected a .*[Pp]rocess ?[Gg]roup/),
       frozen: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*a module with a parameter that requires a gradient/),
@@ -115,7 +117,9 @@ test('a rank that is killed ends the others with a code, and the group resumes w
       expect(stdout.trim().split('\n').at(-1)).toMatch(/^\{"code":"ERR_TORCH_(DISTRIBUTED|TIMEOUT)"/);
       expect((await ranks[victim]!.ended).signal).toBe('SIGKILL');
     }
-    const [again] = await answers(await startRanks(['node', 'node'], 'endless', { CHECKPOINT, RESUME: '1', UNTIL: '8' }));
+    const [again] = await answers(
+      await startRanks(['node', 'node'], 'endless', { CHECKPOINT, RESUME: '1', UNTIL: '8' }),
+    );
     expect(again!.map(({ step }) => step).filter(Boolean)).toEqual([5, 6, 7, 8]);
     expect(again!.at(-1)).toEqual(whole!.at(-1));
   } finally {

@@ -18,9 +18,9 @@ function optionsOf(command: readonly string[]): ReturnType<typeof readOptions> {
 }
 
 /** The paths that the service answers. */
-const routes = [...`${source('service/health.ts')}${source('service/metrics.ts')}`.matchAll(/app\.get\('([^']+)'/g)].map(
-  ([, route]) => route,
-);
+const routes = [
+  ...`${source('service/health.ts')}${source('service/metrics.ts')}`.matchAll(/app\.get\('([^']+)'/g),
+].map(([, route]) => route);
 
 const mebibytes = (quantity: string) => Number(/^(\d+)/.exec(quantity)![1]) * (/g/i.test(quantity) ? 1024 : 1);
 

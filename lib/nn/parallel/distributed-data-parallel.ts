@@ -1,8 +1,9 @@
 /** torch.nn.parallel.DistributedDataParallel, over libtorch's c10d::Reducer. Python's torch/nn/parallel/distributed.py. */
-import { ownOptions } from '../../addon/options';
+
 import { native } from '../../addon/native';
+import { ownOptions } from '../../addon/options';
 import { isGradEnabled } from '../../autograd/backward';
-import { defaultGroup, nativeGroup, type ProcessGroup } from '../../distributed/group';
+import { memberOf, type ProcessGroup } from '../../distributed/group';
 import { argumentError, codedError } from '../../errors/errors';
 import { restoring } from '../../errors/turn';
 import { Flag, RecordingMode } from '../../generated/codes';
@@ -50,7 +51,10 @@ interface Settings {
 }
 
 function settingsOf(options: DistributedDataParallelOptions): Settings {
-  const flagOf = (name: 'broadcastBuffers' | 'findUnusedParameters' | 'gradientAsBucketView' | 'staticGraph', usual: boolean) => {
+  const flagOf = (
+    name: 'broadcastBuffers' | 'findUnusedParameters' | 'gradientAsBucketView' | 'staticGraph',
+    usual: boolean,
+  ) => {
     const value = options[name] ?? usual;
     if (typeof value !== 'boolean') throw argumentError(FN, name, 'a boolean', value);
     return value;
@@ -106,7 +110,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
  */
 export class DistributedDataParallel<M extends Module = Module> extends Module {
   readonly module: M;
-  readonly #group: unknown;
+  readonly #group: ReturnType<typeof memberOf>;
   readonly #settings: Settings;
   readonly #reducer: Reducer;
   /** False in noSync. */
@@ -125,14 +129,13 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     if (trained.parameters.length === 0) {
       throw argumentError(FN, 'module', 'a module with a parameter that requires a gradient', module);
     }
-    const group = given.processGroup ?? defaultGroup(FN);
-    this.#group = nativeGroup(FN, 'processGroup', group);
+    this.#group = memberOf(FN, given.processGroup);
     this.#settings = settings;
     this.#sinks = settings.isStatic || settings.findUnused;
-    native.reducerVerify(this.#group, handlesOf(trained.parameters));
+    native.reducerVerify(this.#group._native, handlesOf(trained.parameters));
     const buffers = settings.broadcastBuffers || syncsBuffersAlways ? module.buffers() : [];
-    native.reducerBroadcast(this.#group, handlesOf([...module.parameters(), ...buffers]));
-    this.#reducer = new Reducer(this.#group, trained.parameters, { ...settings, ...trained });
+    native.reducerBroadcast(this.#group._native, handlesOf([...module.parameters(), ...buffers]));
+    this.#reducer = new Reducer(this.#group._native, trained.parameters, { ...settings, ...trained });
     lost.register(this, this.#reducer, this.#reducer);
     this.module = module;
   }
@@ -145,10 +148,11 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
       const message = `${FN}: with findUnusedParameters, and in the first iteration with staticGraph, expected a forward outside torch.run; its backward may be inside`;
       throw codedError(Error, 'ERR_TORCH_PENDING', message);
     }
+    if (reduces) memberOf(FN, this.#group); // it may have been destroyed
     if (hasGraph) this.#reducer.beforeForward(reduces);
     if (this.#syncsNext && broadcastBuffers) {
       const buffers = this.module.buffers();
-      if (buffers.length > 0) native.reducerBroadcast(this.#group, handlesOf(buffers));
+      if (buffers.length > 0) native.reducerBroadcast(memberOf(FN, this.#group)._native, handlesOf(buffers));
     }
     const output = this.module.forward(...inputs) as ReturnType<M['forward']>;
     this.#syncsNext = reduces;
@@ -198,7 +202,11 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
 
   /** A reducer belongs to the parameters that it was made for. */
   override deepCopy(): this {
-    throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${FN}.deepCopy: expected a copy of its module, which is .module`);
+    throw codedError(
+      Error,
+      'ERR_TORCH_NOT_IMPLEMENTED',
+      `${FN}.deepCopy: expected a copy of its module, which is .module`,
+    );
   }
 
   /** Releases the reducer, and the parameters and buffers of the module. Further calls do nothing. */

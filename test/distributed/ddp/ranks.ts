@@ -47,5 +47,10 @@ export async function answers(ranks: readonly Running[]): Promise<any[][]> {
   expect(ended.map(({ code, signal, stderr }) => ({ code, signal, stderr: code === 0 ? '' : stderr }))).toEqual(
     ended.map(() => ({ code: 0, signal: null, stderr: '' })),
   );
-  return ended.map(({ stdout }) => stdout.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line)));
+  return ended.map(({ stdout }) =>
+    stdout
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line)),
+  );
 }

@@ -37,7 +37,9 @@ async function main() {
   ddp.dispose();
   const { allocatedBytes: after } = torch.memory();
   const p99 = delay.percentile(99) / 1e6;
-  console.log(JSON.stringify({ rank, counts: [...counts], grownMb: (rss[1] - rss[0]) / 2 ** 20, freed: before - after, p99 }));
+  console.log(
+    JSON.stringify({ rank, counts: [...counts], grownMb: (rss[1] - rss[0]) / 2 ** 20, freed: before - after, p99 }),
+  );
   await torch.distributed.destroyProcessGroup();
 }
 main();

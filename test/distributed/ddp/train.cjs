@@ -49,7 +49,12 @@ function bits(tensors) {
 
 const values = (dict) => torch.scope(() => bits(Object.values(dict)));
 
-async function train(rank, options, steps, { module = Net, accumulate = 1, cast = false, spare = false, run = false } = {}) {
+async function train(
+  rank,
+  options,
+  steps,
+  { module = Net, accumulate = 1, cast = false, spare = false, run = false } = {},
+) {
   torch.manualSeed(10 + rank);
   const net = new module();
   const ddp = new DistributedDataParallel(net, options);
