@@ -27,7 +27,6 @@
           'target_name': 'libtorch_node_distributed',
           'product_name': 'libtorch_node_distributed',
           'sources': ['<!@(node scripts/gyp-sources.mjs --c10d --units)'],
-          'include_dirs': ['native/c10d/missing'],
           'cflags_cc': ['<!@(node scripts/libtorch.mjs --c10d-cflags)'],
           'libraries': ['<!@(node scripts/libtorch.mjs --c10d-ldflags)'],
         },

@@ -3,7 +3,7 @@
 import { native } from '../../addon/native';
 import { ownOptions } from '../../addon/options';
 import { isGradEnabled } from '../../autograd/backward';
-import { memberOf, type ProcessGroup } from '../../distributed/group';
+import { memberOf, ProcessGroup } from '../../distributed/group';
 import { argumentError, codedError } from '../../errors/errors';
 import { restoring } from '../../errors/turn';
 import { Flag, RecordingMode } from '../../generated/codes';
@@ -106,7 +106,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 /**
  * Trains a module on several ranks: the gradients of the parameters are averaged over the ranks while the backward computes
  * further ones, so every rank makes the same steps. Each rank makes the same calls with batches of its own. The constructor
- * waits for all ranks, and gives them the parameters and buffers of rank 0. See docs/distributed.md.
+ * waits for all ranks, and gives them the parameters and buffers of rank 0. See docs/data-parallel.md.
  */
 export class DistributedDataParallel<M extends Module = Module> extends Module {
   readonly module: M;
@@ -129,7 +129,11 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     if (trained.parameters.length === 0) {
       throw argumentError(FN, 'module', 'a module with a parameter that requires a gradient', module);
     }
-    this.#group = memberOf(FN, given.processGroup);
+    const { processGroup = null } = given;
+    if (processGroup !== null && !(processGroup instanceof ProcessGroup)) {
+      throw argumentError(FN, 'processGroup', 'a ProcessGroup', processGroup);
+    }
+    this.#group = memberOf(FN, processGroup);
     this.#settings = settings;
     this.#sinks = settings.isStatic || settings.findUnused;
     native.reducerVerify(this.#group._native, handlesOf(trained.parameters));

@@ -15,7 +15,7 @@ async function main() {
   const ddp = new nn.parallel.DistributedDataParallel(net, options);
   const optimizer = new torch.optim.SGD(ddp.parameters(), { lr: 0.01, momentum: 0.9 });
   const x = torch.randn([16, 64]);
-  const y = torch.arange(16).remainder(10);
+  const y = torch.scope(() => torch.arange(16).remainder(10));
   const counts = new Set();
   const rss = [];
   const delay = monitorEventLoopDelay({ resolution: 5 });

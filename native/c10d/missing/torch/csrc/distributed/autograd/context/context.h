@@ -1,10 +1,6 @@
 // Debian's package of libtorch 1.13 lacks this header of libtorch, whose types c10d's Reducer names.
-// Where the package has it, that one is used.
+// scripts/libtorch.mjs adds this folder where it is missing.
 #pragma once
-
-#if __has_include_next(<torch/csrc/distributed/autograd/context/context.h>)
-#include_next <torch/csrc/distributed/autograd/context/context.h>
-#else
 
 #include <ATen/core/Tensor.h>
 
@@ -21,5 +17,3 @@ class DistAutogradContext {
 using ContextPtr = std::shared_ptr<DistAutogradContext>;
 
 }  // namespace torch::distributed::autograd
-
-#endif
