@@ -22,9 +22,16 @@ import { sourcesFor } from './sources.mjs';
 import { findCompiler, findHeaders } from './toolchain.mjs';
 
 const require = createRequire(import.meta.url);
-const { addonName, bindingInfo, bindingName, cachedBindings, describe, distributedName, infoName, makeCachedBindings } = require(
-  libtorchModules('bindings.js'),
-);
+const {
+  addonName,
+  bindingInfo,
+  bindingName,
+  cachedBindings,
+  describe,
+  distributedName,
+  infoName,
+  makeCachedBindings,
+} = require(libtorchModules('bindings.js'));
 
 /** Loads the library in a new process and computes a sum. @returns {{ ok: boolean, text: string }} */
 function tryLoad(addon) {

@@ -77,7 +77,11 @@ export async function ensureAddon() {
       units: process.env.LTN_UNITS !== '0',
       format: 1,
     },
-    outputs: [addonFile, ...(c10d === null ? [] : [distributedFile]), path.join(path.dirname(addonFile), 'binding.json')],
+    outputs: [
+      addonFile,
+      ...(c10d === null ? [] : [distributedFile]),
+      path.join(path.dirname(addonFile), 'binding.json'),
+    ],
   };
   await whenChanged('addon', inputs, () =>
     step('addon: compiling (minutes the first time)', async () => {
