@@ -8,6 +8,8 @@ import type { Store } from './stores';
 export class ProcessGroup {
   /** @internal null once destroyed, and for a group that this process does not belong to. */
   _native: Opaque | null;
+  /** @internal Whether all ranks run Node and compare what they pass to a collective before it starts. */
+  checks = false;
   /** @internal The end of the call of several collectives that is in progress. */
   busy: Promise<unknown> | null = null;
 

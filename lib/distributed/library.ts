@@ -7,6 +7,7 @@ import { addonFile, native } from '../addon/native';
 import { onAbort } from '../async/signals';
 import { codedError, type ErrorCode, type TorchError } from '../errors/errors';
 import { restoring } from '../errors/turn';
+import { distributedName } from '../libtorch/bindings';
 import { enter, now } from '../lifetimes/context';
 
 /** A c10d store or group: a native value that only native functions look into. */
@@ -70,7 +71,7 @@ export const distributedError = (fn: string, text: string, code: ErrorCode = 'ER
   Object.assign(codedError(Error, code, `${fn}: ${text}`), { op: fn });
 
 /** The second addon's file: beside the addon. */
-export const libraryFile = (): string => path.join(path.dirname(addonFile), 'libtorch_node_distributed.node');
+export const libraryFile = (): string => path.join(path.dirname(addonFile), distributedName);
 
 /** Whether torch.distributed can be used: PyTorch's `is_available()`. */
 export function isAvailable(): boolean {

@@ -10,16 +10,9 @@ import { type Tensor, wrap } from '../tensor/tensor';
 import { integerOf, optionsOf } from './arguments';
 import type { PointOptions } from './collectives';
 import { rankWithin } from './group';
-import { type Call, type CollectiveOptions, callOf, inSteps, Kind, run } from './work';
+import { bytesTensor, type Call, type CollectiveOptions, callOf, inSteps, Kind, run } from './work';
 
 const COMMON = ['group', 'signal'] as const;
-
-/** Bytes as a tensor that no scope owns. */
-function tensorOf(bytes: Uint8Array): Tensor {
-  const tensor = keep(wrap(native.newBytes(bytes.length))!);
-  if (bytes.length > 0) native.fillBytes(tensor._handle, 0, bytes);
-  return tensor;
-}
 
 const emptyOf = (length: number): Tensor => keep(wrap(native.newBytes(length))!);
 
@@ -58,7 +51,7 @@ function valueIn(bytes: Uint8Array): unknown {
 async function gatherBytes(call: Call, bytes: Uint8Array, root?: number): Promise<Uint8Array[] | null> {
   const { size, rank } = call.group;
   const lengths = Array.from({ length: size }, () => emptyOf(8));
-  const own = tensorOf(lengthBytes(bytes.length));
+  const own = bytesTensor(lengthBytes(bytes.length));
   const counts = await using([...lengths, own], async () => {
     await run(call, { kind: Kind.AllGather, inputs: [own], outputs: lengths });
     return lengths.map(lengthIn);
@@ -68,7 +61,7 @@ async function gatherBytes(call: Call, bytes: Uint8Array, root?: number): Promis
   padded.set(bytes);
   const isRoot = root === undefined || root === rank;
   const parts = isRoot ? Array.from({ length: size }, () => emptyOf(longest)) : [];
-  const sent = tensorOf(padded);
+  const sent = bytesTensor(padded);
   return using([...parts, sent], async () => {
     const work = { inputs: [sent], outputs: parts };
     await run(call, root === undefined ? { kind: Kind.AllGather, ...work } : { kind: Kind.Gather, ...work, root });
@@ -77,12 +70,12 @@ async function gatherBytes(call: Call, bytes: Uint8Array, root?: number): Promis
 }
 
 async function broadcastBytes(call: Call, bytes: Uint8Array | null, root: number): Promise<Uint8Array> {
-  const length = bytes === null ? emptyOf(8) : tensorOf(lengthBytes(bytes.length));
+  const length = bytes === null ? emptyOf(8) : bytesTensor(lengthBytes(bytes.length));
   const count = await using([length], async () => {
     await run(call, { kind: Kind.Broadcast, inputs: [length], root });
     return lengthIn(length);
   });
-  const data = bytes === null ? emptyOf(count) : tensorOf(bytes);
+  const data = bytes === null ? emptyOf(count) : bytesTensor(bytes);
   return using([data], async () => {
     await run(call, { kind: Kind.Broadcast, inputs: [data], root });
     return bytesIn(data);
@@ -136,7 +129,7 @@ export async function scatterObject<T>(
     const padded = (parts ?? []).map((part) => {
       const bytes = new Uint8Array(longest);
       bytes.set(part);
-      return tensorOf(bytes);
+      return bytesTensor(bytes);
     });
     const own = emptyOf(longest);
     return using([...padded, own], async () => {
@@ -160,7 +153,7 @@ function pointOf(name: string, argument: string, rank: unknown, options: PointOp
 export async function sendObject(value: unknown, dst: number, options: PointOptions = {}): Promise<void> {
   const { call, root, tag } = pointOf('sendObject', 'dst', dst, options);
   const bytes = bytesOf(call.fn, 'value', value);
-  const [length, data] = [tensorOf(lengthBytes(bytes.length)), tensorOf(bytes)];
+  const [length, data] = [bytesTensor(lengthBytes(bytes.length)), bytesTensor(bytes)];
   await using([length, data], () =>
     Promise.all([length, data].map((tensor) => run(call, { kind: Kind.Send, inputs: [tensor], root, tag }))),
   );

@@ -4,10 +4,11 @@ import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { handlesOf } from '../autograd/lists';
 import { argumentError, refusal } from '../errors/errors';
-import type { Tensor } from '../tensor/tensor';
+import { keep } from '../lifetimes/movable';
+import { type Tensor, wrap } from '../tensor/tensor';
 import { signalOf } from './arguments';
 import { memberOf, type ProcessGroup } from './group';
-import { type Opaque, runJob } from './library';
+import { distributedError, type Opaque, runJob } from './library';
 
 /** How the values of the ranks are combined. `avg` is for floating-point and complex dtypes. */
 export type ReduceOpName = 'sum' | 'product' | 'min' | 'max' | 'band' | 'bor' | 'bxor' | 'avg';
@@ -82,7 +83,17 @@ export function opOf(fn: string, value: unknown, tensor: Tensor): number {
   return place;
 }
 
-interface Work {
+/** Bytes as a tensor that no scope owns. */
+export function bytesTensor(bytes: Uint8Array): Tensor {
+  const tensor = keep(wrap(native.newBytes(bytes.length))!);
+  if (bytes.length > 0) native.fillBytes(tensor._handle, 0, bytes);
+  return tensor;
+}
+
+/** Another handle for the memory of a tensor, which no scope owns. */
+const alias = (tensor: Tensor): Tensor => keep(tensor.detach() as Tensor);
+
+export interface Work {
   readonly kind: Kind;
   readonly inputs?: readonly Tensor[];
   readonly outputs?: readonly Tensor[];
@@ -139,10 +150,105 @@ function start<T>({ fn, group, signal }: Call, work: Work): Promise<T> {
 /** Starts a collective: at once, unless a call of several steps is in progress on the group. */
 export function run<T>(call: Call, work: Work): Promise<T> {
   requireDtypes(call, work);
+  if (call.isStep) return start(call, work);
+  const isCompared = call.group.checks && work.kind !== Kind.Barrier && work.kind !== Kind.MonitoredBarrier;
+  if (isCompared && work.kind !== Kind.Send && work.kind !== Kind.Recv) return compared(call, work);
   const { busy } = call.group;
-  if (busy === null || call.isStep) return start(call, work);
+  if (busy === null || work.kind === Kind.Send || work.kind === Kind.Recv) return start(call, work);
   // Every rank has the same order, so every rank waits here.
   return busy.then(() => start(callOf(call.fn.slice('distributed.'.length), call), work));
+}
+
+/** What ranks compare: everything that must not differ, and the sizes that each rank expects of the others. */
+function facts({ fn, group }: Call, { kind, inputs = [], outputs = [], op = 0, root = -1, ...splits }: Work): string {
+  const shapes = (tensors: readonly Tensor[]) =>
+    tensors.map((tensor) => `${tensor.dtype}[${tensor.shape.join(', ')}]`).join(' ');
+  // Of lists that only one rank passes, the elements have the shape of every rank's tensor.
+  const one = kind === Kind.Scatter ? outputs : inputs;
+  const mine = kind === Kind.AllToAll || kind === Kind.AllToAllSingle || kind === Kind.ReduceScatter;
+  const same = mine ? `${one.length} tensors of ${one[0]?.dtype}` : shapes(one);
+  const lists = [inputs, outputs].map((list) => list.map((tensor) => tensor.numel));
+  return JSON.stringify({
+    call: `${fn.slice('distributed.'.length)}, op ${reduceOps[op]}, root ${root}`,
+    same,
+    lists: mine
+      ? [
+          splits.inputSplits?.length ? splits.inputSplits : lists[0],
+          splits.outputSplits?.length ? splits.outputSplits : lists[1],
+        ]
+      : [],
+    kind,
+    rank: group.rank,
+  });
+}
+
+interface Facts {
+  readonly call: string;
+  readonly same: string;
+  readonly lists: readonly (readonly number[])[];
+  readonly kind: Kind;
+}
+
+/** Why the ranks' calls do not fit, or null. All ranks come to the same result. */
+function misfit(all: readonly Facts[], ranks: readonly number[]): string | null {
+  const first = all[0]!;
+  for (const [i, { call, same, lists }] of all.entries()) {
+    if (call !== first.call) return `rank ${ranks[0]} calls ${first.call}, rank ${ranks[i]} calls ${call}`;
+    if (same !== first.same) return `rank ${ranks[0]} has ${first.same}, rank ${ranks[i]} has ${same}`;
+    if (first.kind === Kind.ReduceScatter && lists[0]!.some((size) => size !== first.lists[0]![0])) {
+      return `rank ${ranks[i]} has tensors of ${lists[0]!.join(', ')} elements, expected ${first.lists[0]![0]} in each`;
+    }
+    if (first.kind !== Kind.AllToAll && !(first.kind === Kind.AllToAllSingle && lists[0]!.length > 1)) continue;
+    for (const [j, other] of all.entries()) {
+      if (lists[0]![j] === other.lists[1]![i]) continue;
+      return `rank ${ranks[i]} sends ${lists[0]![j]} to rank ${ranks[j]}, which expects ${other.lists[1]![i]}`;
+    }
+  }
+  return null;
+}
+
+/** The bytes in which the facts of a rank fit, so that one exchange is enough; longer ones are cut. */
+const FACTS = 512;
+
+/** Compares the calls of all ranks, then starts the collective. What the program disposes meanwhile is kept. */
+function compared<T>(call: Call, work: Work): Promise<T> {
+  const text = facts(call, work).slice(0, 4096);
+  const kept = [work.inputs ?? [], work.outputs ?? []].map((list) => list.map((tensor) => alias(tensor)));
+  const [inputs, outputs] = kept as [Tensor[], Tensor[]];
+  const free = () => {
+    for (const tensor of [...inputs, ...outputs]) tensor.dispose();
+  };
+  const { size, rank } = call.group;
+  const compare = async (step: Call): Promise<{ ended: Promise<T> }> => {
+    const bytes = Buffer.alloc(FACTS);
+    const digest = text.length <= FACTS - 1 ? text : '';
+    bytes.write(digest === '' ? '!' : digest);
+    const own = bytesTensor(bytes);
+    const all = Array.from({ length: size }, () => bytesTensor(Buffer.alloc(FACTS)));
+    try {
+      await start(step, { kind: Kind.AllGather, inputs: [own], outputs: all });
+      const texts = all.map((tensor) =>
+        Buffer.from(tensor.toTypedArray() as Uint8Array)
+          .toString()
+          .replace(/\0+$/, ''),
+      );
+      // Long lists are not compared.
+      const problem = texts.includes('!')
+        ? null
+        : misfit(
+            texts.map((each) => JSON.parse(each) as Facts),
+            call.group.ranks,
+          );
+      if (problem !== null) {
+        throw distributedError(call.fn, `rank ${rank} of ${size}: the ranks differ: ${problem}`);
+      }
+      return { ended: start(step, { ...work, inputs, outputs }) };
+    } finally {
+      for (const tensor of [own, ...all]) tensor.dispose();
+    }
+  };
+  const result = inSteps(call, compare).then(({ ended }) => ended);
+  return result.finally(free);
 }
 
 /** Runs a call of several collectives, whose order among those of the group must be the same on all ranks. */

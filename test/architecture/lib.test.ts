@@ -17,6 +17,7 @@ const ROOMS = [
   'async',
   'cuda',
   'elements',
+  'distributed',
   'equality',
   'files',
   'jit',
