@@ -8,7 +8,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { libtorchModules } from './paths.mjs';
+import { inRoot, libtorchModules } from './paths.mjs';
 import { printable } from './steps/printable.mjs';
 
 const require = createRequire(import.meta.url);
@@ -47,7 +47,10 @@ export function c10dFlags(libtorch) {
   const folders = [...libtorch.includes, ...systemIncludes];
   const has = (name) => folders.some((dir) => existsSync(path.join(dir, name)));
   if (!has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') || !has('gloo/config.h')) return null;
-  return { cflags: ['-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO'], ldflags: ['-lgloo'] };
+  // Debian's package of 1.13 lacks a header that c10d's Reducer includes.
+  const isWhole = has('torch/csrc/distributed/autograd/context/context.h');
+  const missing = isWhole ? [] : [`-I${inRoot('native', 'c10d', 'missing')}`];
+  return { cflags: [...missing, '-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO'], ldflags: ['-lgloo'] };
 }
 
 const forms = {
