@@ -1,6 +1,7 @@
 /** The measurements behind the sections, made once, at first use, so that the goals and the tables come from one run. */
 import { measureCalls } from './measure/calls.mjs';
 import { measureData } from './measure/data.mjs';
+import { measureDdp } from './measure/ddp.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureExamples } from './measure/examples.mjs';
 import { measureFiles } from './measure/files.mjs';
@@ -33,6 +34,7 @@ export const measurements = (plan, python, chosen) => ({
   examples: once(() => measureExamples(plan, python)),
   optim: once(() => measureOptim(plan, python)),
   train: once(() => measureTrain(plan, python)),
+  ddp: once(() => measureDdp(plan, python)),
   data: once(() => measureData(plan, python)),
   files: once(() => measureFiles(plan, python)),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),

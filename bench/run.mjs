@@ -19,6 +19,7 @@ import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
 import { compareSection } from './sections/compare.mjs';
 import { dataSection } from './sections/data.mjs';
+import { ddpSection } from './sections/ddp.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { examplesSection } from './sections/examples.mjs';
 import { filesSection } from './sections/files.mjs';
@@ -47,6 +48,7 @@ const sections = {
   digits: digitsSection,
   optim: optimSection,
   train: trainSection,
+  ddp: ddpSection,
   data: dataSection,
   files: filesSection,
   examples: examplesSection,

@@ -36,6 +36,7 @@ export {
 export { type Captured, capture } from './capture';
 export type { CudaMemory } from './cuda/index';
 export * as cuda from './cuda/index';
+export * as distributed from './distributed';
 export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './elements/create';
 export { type Index, Slice, slice } from './elements/indexing';
 export type { ErrorCode, TorchError } from './errors/errors';

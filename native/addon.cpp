@@ -1,8 +1,14 @@
 // The addon's entry point, loaded by lib/addon/native.ts once per environment.
 #include <napi.h>
 
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
 #include "native/accounting/totals.h"
 #include "native/audit/audit.h"
+#include "native/audit/rank.h"
 #include "native/convert/call_error.h"
 #include "native/exports/audit.h"
 #include "native/exports/exports.h"
@@ -30,21 +36,35 @@ Napi::Value op_function(const Napi::CallbackInfo& info) {
   return make_function(info.Env(), state->bound_op(static_cast<size_t>(index)), op_rows[index]->name);
 }
 
+// The number in a variable of the environment; -1 for anything else.
+int64_t environment_number(const char* name) {
+  const char* const text = ::getenv(name);
+  if (text == nullptr) return -1;
+  int64_t number = -1;
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stop == end && number >= 0 && number <= INT32_MAX ? number : -1;
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   EnvState* state = EnvState::create(env);
   exports.Set("ops", Napi::Function::New(env, &op_function, "ops", state));
   exports.Set("opCount", static_cast<double>(op_count));
   exports.Set("flagsBuffer", Napi::Value(env, state->flags_buffer()));
   for (const ExportList& list :
-       {handle_exports(), tensor_exports(), data_exports(), file_exports(), autograd_exports(), gradient_exports(),
-        hook_exports(), autocast_exports(), function_exports(), anomaly_exports(), memory_exports(), library_exports(),
-        cuda_exports(), watch_exports(), share_exports(), async_exports(), capture_exports(), model_exports(), optim_exports()}) {
+       {handle_exports(),   tensor_exports(),  data_exports(),     file_exports(),     autograd_exports(),
+        gradient_exports(), hook_exports(),    autocast_exports(), function_exports(), anomaly_exports(),
+        memory_exports(),   library_exports(), cuda_exports(),     watch_exports(),    share_exports(),
+        async_exports(),    capture_exports(), model_exports(),    optim_exports(),    distributed_exports(),
+        reducer_exports()}) {
     for (size_t i = 0; i < list.count; ++i) {
       const Export& entry = list.begin[i];
       exports.Set(entry.name, make_function(env, state->bind_export(entry.row), entry.name));
     }
   }
   audit::set_dtypes(&dtype_names());
+  static std::once_flag process_once;
+  std::call_once(process_once, [] { audit::set_rank(environment_number("RANK"), environment_number("WORLD_SIZE")); });
   audit::set_sources({&accounting::read_totals, &device_figures});
   audit::export_js(env, exports, state->number());
   return exports;

@@ -1,6 +1,6 @@
 /**
  * The addon's sources, relative to the root, one per line: the hand-written lists and the output of codegen. With
- * `--units`, for binding.gyp, those that are compiled together are replaced by their units (compile-units.mjs). The files of core_sources.txt compile without Node's headers, and the native tests link them too; those of
+ * `--units`, for binding.gyp, those that are compiled together are replaced by their units (compile-units.mjs); with `--c10d` those of the second addon. The files of core_sources.txt compile without Node's headers, and the native tests link them too; those of
  * node_sources.txt need the headers. One of the two cuda_*sources.txt applies, depending on the libtorch found.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -11,6 +11,8 @@ import { inRoot } from './paths.mjs';
 
 /** With CUDA and its headers, and without. CMakeLists.txt chooses in the same way. */
 const cudaLists = ['native/cuda_sources.txt', 'native/cuda_none_sources.txt'];
+/** Of the second addon. */
+const c10dList = 'native/c10d_sources.txt';
 
 /** @param {string} list file with one path per line; `#` begins a comment */
 export function readSourceList(list) {
@@ -44,14 +46,21 @@ function refuseUnlisted(listed) {
 /** @param {{ generated?: boolean }} [options] generated: whether to include the output of codegen */
 export function addonSources({ generated = true } = {}) {
   const always = [...readSourceList('native/core_sources.txt'), ...readSourceList('native/node_sources.txt')];
-  refuseUnlisted([...always, ...cudaLists.flatMap(readSourceList)]);
+  refuseUnlisted([...always, ...[...cudaLists, c10dList].flatMap(readSourceList)]);
   const cudaList = cudaLists[findLibtorch().cudaInclude === null ? 1 : 0];
   return [...always, ...readSourceList(cudaList), ...(generated ? generatedSources() : [])];
 }
 
+/** The sources of the second addon, which contains c10d and Gloo; the addon loads it when torch.distributed is used. */
+export const c10dSources = () => readSourceList(c10dList);
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    const units = process.argv[2] === '--units' ? compileUnits(addonSources(), 'build/units') : addonSources();
+    const c10d = process.argv.includes('--c10d');
+    const sources = c10d ? c10dSources() : addonSources();
+    const units = process.argv.includes('--units')
+      ? compileUnits(sources, c10d ? 'build/units/c10d' : 'build/units')
+      : sources;
     console.log(units.join('\n'));
   } catch (error) {
     console.error(error.message);

@@ -4,10 +4,11 @@
  *
  *   node scripts/libtorch.mjs --json | --version | --include | --lib | --cflags | --ldflags
  */
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { libtorchModules } from './paths.mjs';
+import { inRoot, libtorchModules } from './paths.mjs';
 import { printable } from './steps/printable.mjs';
 
 const require = createRequire(import.meta.url);
@@ -42,6 +43,21 @@ export function linkFlags(libtorch, platform = process.platform) {
   return [...own, ...now, ...cuda, '-ltorch', '-ltorch_cpu', '-lc10'];
 }
 
+/**
+ * What compiles and links the second addon (native/c10d), or null if a part is missing: c10d's Gloo in libtorch's headers, or
+ * Gloo's own headers. They lie in the system's folders or beside those of libtorch.
+ * @param {Libtorch} libtorch
+ */
+export function c10dFlags(libtorch) {
+  const folders = [...libtorch.includes, ...systemIncludes];
+  const has = (name) => folders.some((dir) => existsSync(path.join(dir, name)));
+  if (!has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') || !has('gloo/config.h')) return null;
+  // Debian's package of 1.13 lacks a header that c10d's Reducer includes.
+  const isWhole = has('torch/csrc/distributed/autograd/context/context.h');
+  const missing = isWhole ? [] : [`-I${inRoot('native', 'c10d', 'missing')}`];
+  return { cflags: [...missing, '-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO'], ldflags: ['-lgloo'] };
+}
+
 const forms = {
   '--json': (libtorch) => JSON.stringify({ ...libtorch, cflags: compileFlags(libtorch), ldflags: linkFlags(libtorch) }),
   '--version': (libtorch) => libtorch.version,
@@ -49,6 +65,9 @@ const forms = {
   '--lib': (libtorch) => libtorch.lib,
   '--cflags': (libtorch) => compileFlags(libtorch).join('\n'),
   '--ldflags': (libtorch) => linkFlags(libtorch).join('\n'),
+  '--c10d': (libtorch) => (c10dFlags(libtorch) === null ? 'no' : 'yes'),
+  '--c10d-cflags': (libtorch) => (c10dFlags(libtorch)?.cflags ?? []).join('\n'),
+  '--c10d-ldflags': (libtorch) => (c10dFlags(libtorch)?.ldflags ?? []).join('\n'),
 };
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

@@ -14,6 +14,8 @@ export const stampDir = inRoot('build', '.stamps');
 export const cmakeDir = inRoot('build', 'cmake');
 export const declarationsFile = inRoot('build', 'Declarations.yaml');
 export const addonFile = inRoot('build', 'Release', 'libtorch_node.node');
+/** The second addon, with c10d and Gloo. */
+export const distributedFile = inRoot('build', 'Release', 'libtorch_node_distributed.node');
 
 /** The modules that find libtorch: beside the TypeScript in a checkout, beside the compiled JavaScript in a package. */
 export const libtorchModules = (name) =>

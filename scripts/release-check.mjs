@@ -2,15 +2,22 @@
  * node scripts/release-check.mjs 1.13 2.6 …: checks that the package holds a binding for each of these versions of libtorch,
  * and that all of its bindings were built for this version of the package.
  */
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import { libtorchModules } from './paths.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
 import { prebuiltFolders } from './steps/prebuilds.mjs';
 
-const { packageVersion, readInfo } = createRequire(import.meta.url)(libtorchModules('bindings.js'));
+const { distributedName, packageVersion, readInfo } = createRequire(import.meta.url)(libtorchModules('bindings.js'));
 
 await runMain(async () => {
   const infos = prebuiltFolders().map(readInfo);
+  const without = prebuiltFolders().filter((dir) => !existsSync(path.join(dir, distributedName)));
+  if (without.length > 0) {
+    const names = without.map((dir) => path.basename(dir)).join(', ');
+    throw new StepError(`Built without torch.distributed: ${names}. Install libgloo-dev and run \`npm run prebuild\`.`);
+  }
   const stale = infos.filter((info) => info.package !== packageVersion());
   if (stale.length > 0)
     throw new StepError(`Some bindings are not of version ${packageVersion()}: run \`npm run prebuild\`.`);

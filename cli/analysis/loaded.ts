@@ -1,13 +1,14 @@
 /** The report on a loaded capture, the same for every command. */
 import type { LoadedCapture } from '../capture/load';
 import { type AnalysisOptions, analyse } from './analyse';
+import { withRanks } from './ranks';
 import type { Report } from './report';
 
 /** Judges the capture, and restores the figures that condensing changed. */
 export function reportOn(loaded: LoadedCapture, options: AnalysisOptions = {}): Report {
   const { capture, rounds, peakRss } = loaded;
   const report = analyse(capture, { ...options, ...warmupOf(loaded, options) });
-  return { ...report, summary: { ...report.summary, rounds, peakRss } };
+  return withRanks({ ...report, summary: { ...report.summary, rounds, peakRss } }, capture);
 }
 
 /** `--warmup` counts rounds of the file, of which condensing keeps some. */

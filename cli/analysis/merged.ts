@@ -8,7 +8,7 @@ import { withFileName } from '../capture/reader';
 import { UsageError } from '../errors/errors';
 import type { Redaction } from './redact';
 import type { MergedProcess, Report } from './report';
-import { groupByPosition } from './sites';
+import { groupByPosition, processOf } from './sites';
 
 /** Rounds are shared among the captures, so with more of them each would have too few for a verdict. */
 const MAX_FILES = 256;
@@ -67,8 +67,9 @@ export function loadMerged(files: string[]): Merged {
     capture,
     rounds: capture.ticks.length,
     peakRss: capture.ticks.reduce((most, { rss }) => Math.max(most, rss), 0),
-    processes: capture.processes.map(({ pid, command, startMs, endMs, ended }, i) => {
-      return { file: started[i]!.file, pid, command, startMs, endMs, ended };
+    processes: capture.processes.map(({ pid, command, startMs, endMs, ended, rank }, i) => {
+      const its = rank === undefined ? {} : { rank: rank.rank };
+      return { file: started[i]!.file, pid, command, startMs, endMs, ended, ...its };
     }),
   };
 }
@@ -106,7 +107,3 @@ export function withProcesses(report: Report, { capture, processes }: Merged, re
 }
 
 const keyOf = ({ file, line, column }: { file: string; line: number; column: number }) => `${file}:${line}:${column}`;
-
-/** The index of the process that defined a site. Environments of merged captures are numbered by process. */
-const processOf = ({ environments }: Capture, siteId: number): number =>
-  Math.floor((environments.get(siteId) ?? 0) / 0x10000);

@@ -99,6 +99,34 @@ export interface SiteReport {
   heldBy?: { path: string[]; tensors: number; bytes: number; openedAt?: string }[];
   /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
   inProcesses?: { process: number; liveTensors: number; liveBytes: number; allocatedTensors: number }[];
+  /** If the processes are ranks of a group: the ranks in which it made tensors, that with most growth first. */
+  ranks?: SiteOnRank[];
+}
+
+/** What a site holds in one rank. */
+export interface SiteOnRank {
+  rank: number;
+  liveTensors: number;
+  liveBytes: number;
+  /** At the end, minus those after the first quarter of the capture. */
+  grownTensors: number;
+  grownBytes: number;
+}
+
+/** What a rank of a group holds at the end: its last process, if it was started again. */
+export interface RankReport {
+  rank: number;
+  pid: number;
+  liveTensors: number;
+  liveBytes: number;
+  peakLiveBytes: number;
+  /** Held by libtorch. */
+  allocatedBytes: number;
+  rss: number;
+  /** `liveBytes` minus the median of the ranks. */
+  skewBytes: number;
+  /** Live bytes at equal distances, from the start of its capture to the end. */
+  course: number[];
 }
 
 /** One process of a report on several captures. Times are ms since the first of them began. */
@@ -110,6 +138,8 @@ export interface MergedProcess {
   startMs: number;
   endMs: number;
   ended: string;
+  /** If it is a rank of a group. */
+  rank?: number;
 }
 
 export interface TimelinePoint {
@@ -196,6 +226,10 @@ export interface Report {
   marks: Mark[];
   /** If several captures are merged (`report A B …`). */
   processes?: MergedProcess[];
+  /** If processes are ranks of a group, in order. */
+  ranks?: RankReport[];
+  /** The ranks of the group of which there is no capture; with `ranks`, if the size of the group is known. */
+  missingRanks?: number[];
   /** With `run --wasm`. */
   wasm?: WasmReport;
 }

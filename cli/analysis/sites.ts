@@ -100,3 +100,7 @@ export function lastCollection(
   }
   return {};
 }
+
+/** The index of the process that defined a site. Environments of merged captures are numbered by process. */
+export const processOf = ({ environments }: Capture, siteId: number): number =>
+  Math.floor((environments.get(siteId) ?? 0) / 0x10000);

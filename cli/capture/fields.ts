@@ -9,6 +9,7 @@ const MODES = ['counters', 'sample', 'full'] as const;
 /** The number of a dtype in a birth is a signed byte. */
 const MAX_DTYPES = 128;
 const MAX_DTYPE_LENGTH = 64;
+const MAX_RANK = 2 ** 31 - 1;
 const MAX_SHOWN = 60;
 
 type Json = Record<string, unknown>;
@@ -92,6 +93,8 @@ export function startInfo(payload: Buffer): StartInfo {
   if (given.dtypes !== undefined) start.dtypes = dtypesOf(given.dtypes);
   if (given.maxBytes !== undefined) start.maxBytes = field('maxBytes');
   if (given.attached !== undefined) start.attached = given.attached === true;
+  if (given.rank !== undefined) start.rank = whole(given.rank, `${where}.rank`, MAX_RANK);
+  if (given.worldSize !== undefined) start.worldSize = whole(given.worldSize, `${where}.worldSize`, MAX_RANK);
   const memoryLimit = limitOf(given.memoryLimit);
   return memoryLimit === undefined ? start : { ...start, memoryLimit };
 }

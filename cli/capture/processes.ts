@@ -1,7 +1,7 @@
 /** Merges several processes into one capture, with their rounds on one clock and their counters added up. */
 import { Capture } from './capture';
 import { IdMap } from './id-map';
-import type { GraphSeries, ProcessInfo, Series, Tick } from './records';
+import type { GraphSeries, ProcessInfo, RankMemory, Series, Tick } from './records';
 import { newGraphSeries, newSeries, seriesKey } from './rounds';
 
 /** Rounds of different processes that are closer than this share of the interval are merged. */
@@ -181,6 +181,25 @@ export function processInfo(capture: Capture, startMs: number): ProcessInfo {
     endMs: startMs + (capture.end?.ms ?? capture.durationMs),
     ended: capture.end?.reason ?? 'killed',
     lost: capture.lost,
+    ...(capture.start?.rank === undefined ? {} : { rank: rankMemory(capture, capture.start.rank) }),
+  };
+}
+
+/** Points of a rank's course. */
+const COURSE_POINTS = 48;
+
+function rankMemory({ start, ticks }: Capture, rank: number): RankMemory {
+  const last = ticks.at(-1);
+  const points = Math.min(COURSE_POINTS, ticks.length);
+  return {
+    rank,
+    ...(start?.worldSize === undefined ? {} : { worldSize: start.worldSize }),
+    liveTensors: last?.tensors ?? 0,
+    liveBytes: last?.bytes ?? 0,
+    peakLiveBytes: ticks.reduce((most, { bytes }) => Math.max(most, bytes), 0),
+    allocatedBytes: last?.allocatedBytes ?? 0,
+    rss: last?.rss ?? 0,
+    course: Array.from({ length: points }, (_, i) => ticks[Math.ceil(((i + 1) * ticks.length) / points) - 1]!.bytes),
   };
 }
 

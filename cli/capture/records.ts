@@ -25,6 +25,9 @@ export interface StartInfo {
   dtypes?: readonly string[];
   /** Recorded by `leak-audit attach`, not from the process's start. */
   attached?: boolean;
+  /** The rank of the process in a group (RANK in its environment), and the number of processes. Missing outside groups. */
+  rank?: number;
+  worldSize?: number;
 }
 
 export interface EndInfo {
@@ -156,4 +159,20 @@ export interface ProcessInfo {
   /** 'exit', 'detached', 'abandoned' (leak-audit was killed), or 'killed' if its last packet is missing. */
   ended: string;
   lost: number;
+  /** If the process is a rank of a group. */
+  rank?: RankMemory;
+}
+
+/** What a rank holds at the end of its capture. */
+export interface RankMemory {
+  rank: number;
+  /** Missing if unknown. */
+  worldSize?: number;
+  liveTensors: number;
+  liveBytes: number;
+  peakLiveBytes: number;
+  allocatedBytes: number;
+  rss: number;
+  /** Live bytes at equal distances, from the start of its capture to the end. */
+  course: number[];
 }

@@ -5,6 +5,7 @@ import type { Report, SiteReport } from '../analysis/report';
 import { ExitCode } from '../errors/errors';
 import { counted, formatBytes, formatDuration } from '../terminal/units';
 import { position } from '../wording/position';
+import { growsIn } from '../wording/ranks';
 import { confidenceText, lostText, shortfallText } from '../wording/sentence';
 import { type Baseline, entryFor, isFaster, type KnownLeak } from './baseline';
 import { isExpired, type Suppression, suppresses } from './suppressions';
@@ -60,7 +61,7 @@ function leaks(report: Report, options: CheckOptions, folder: string): Finding[]
       const sure = site.confidence === null ? '' : ` (confidence ${confidenceText(site.confidence)})`;
       const message =
         `${placeOf(site, options, folder)} grows by ${formatBytes(site.growthBytesPerMinute)} and ` +
-        `${counted(site.growthTensorsPerMinute, 'tensor')} per minute${sure}`;
+        `${counted(site.growthTensorsPerMinute, 'tensor')} per minute${growsIn(site)}${sure}`;
       return { rule: 'leak', site, message, excuse: null, grown: false };
     });
 }

@@ -1,6 +1,7 @@
-/** `leak-audit check FILE`: the verdict on a capture as an exit status, for CI. */
+/** `leak-audit check FILE …`: the verdict on a capture, or on several as one, as an exit status, for CI. */
 import { Command } from 'commander';
 import { reportOn } from '../analysis/loaded';
+import { loadMerged } from '../analysis/merged';
 import { Redaction, redactReport } from '../analysis/redact';
 import type { Report } from '../analysis/report';
 import { loadCapture } from '../capture/load';
@@ -31,7 +32,7 @@ interface Options {
 export function checkCommand(done: (status: number) => void): Command {
   return new Command('check')
     .description('Checks a capture. Exit status: 0 clean, 1 leak, 2 usage, 3 too little data, 4 lost events.')
-    .argument('<file>', 'capture file')
+    .argument('<file...>', 'capture file; several, for example of the ranks of a group, are judged as one')
     .option(
       '--warmup <rounds>',
       'rounds (intervals of the capture) to skip; default: a quarter, at least 8',
@@ -62,12 +63,13 @@ Examples:
   leak-audit run -o app.ltna -- npm start
   leak-audit check app.ltna --write-baseline leaks.json
   leak-audit check app.ltna --baseline leaks.json --junit leaks.xml
-  leak-audit check app.ltna --max-live 64MiB --max-age 10m --sarif leaks.sarif`,
+  leak-audit check app.ltna --max-live 64MiB --max-age 10m --sarif leaks.sarif
+  leak-audit check rank-0.ltna rank-1.ltna`,
     )
-    .action((file: string, options: Options) => done(run(file, options)));
+    .action((files: string[], options: Options) => done(run(files, options)));
 }
 
-function run(file: string, options: Options): number {
+function run(files: string[], options: Options): number {
   if (options.baseline !== undefined && options.writeBaseline !== undefined) {
     throw new UsageError('--baseline and --write-baseline cannot be combined');
   }
@@ -77,8 +79,9 @@ function run(file: string, options: Options): number {
     );
   }
   const { junit, sarif, writeBaseline } = options;
+  const named = files.map((file, i) => [files.length === 1 ? 'the capture' : `capture ${i + 1}`, file]);
   checkDistinct({
-    'the capture': file,
+    ...Object.fromEntries(named),
     '--baseline': options.baseline,
     '--suppressions': options.suppressions,
     '--write-baseline': writeBaseline,
@@ -89,7 +92,8 @@ function run(file: string, options: Options): number {
   const suppressions = options.suppressions === undefined ? [] : readSuppressions(options.suppressions);
   const known = options.baseline === undefined ? undefined : readBaseline(options.baseline);
   const folder = process.cwd();
-  const report = reportOn(loadCapture(file), { warmup: options.warmup, seen: showJudged });
+  const loaded = files.length > 1 ? loadMerged(files) : loadCapture(files[0]!);
+  const report = reportOn(loaded, { warmup: options.warmup, seen: showJudged });
   const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
   const redaction = options.redactSources ? new Redaction() : undefined;

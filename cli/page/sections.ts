@@ -6,6 +6,7 @@ import { linesAt } from '../code/text';
 import type { SiteKind } from '../rules/verdict';
 import { formatBytes, formatCount, formatDuration } from '../terminal/units';
 import { position } from '../wording/position';
+import { rankNames, skewText } from '../wording/ranks';
 import { confidenceText } from '../wording/sentence';
 import type { AgeBin, Ages } from './ages';
 import type { OldTensor, PageData, Timeline } from './data';
@@ -281,4 +282,41 @@ export function unexplained({ summary }: Report, timeline: Timeline): string {
         `<td class="number">${formatBytes(peak)}</td><td class="what">${note}</td></tr>`,
     )
     .join('\n')}</tbody></table></div>`;
+}
+
+/** What each rank of a group holds. */
+export function rankTable({ ranks = [], missingRanks = [] }: Report): string {
+  const most = ranks.reduce((max, { liveBytes }) => Math.max(max, liveBytes), 0);
+  const rows = ranks.slice(0, MAX_ROWS).map((rank) => {
+    const numbers = [
+      formatCount(rank.liveTensors),
+      formatBytes(rank.liveBytes),
+      formatBytes(rank.peakLiveBytes),
+      skewText(rank, ranks.length),
+      formatBytes(rank.allocatedBytes),
+      formatBytes(rank.rss),
+    ];
+    const bar = `<svg class="sure" width="${share(rank.liveBytes, most)}" height="10" aria-hidden="true"></svg>`;
+    return (
+      `<tr><th scope="row">${rank.rank}</th><td>${sparkline(rank.course, 'steady')}</td><td class="bar">${bar}</td>` +
+      `${numbers.map((text) => `<td class="number">${text}</td>`).join('')}</tr>`
+    );
+  });
+  const notes = [
+    ranks.length > MAX_ROWS ? `and ${formatCount(ranks.length - MAX_ROWS)} more ranks` : '',
+    missingRanks.length > 0 ? `There is no capture of ${rankNames(missingRanks)}.` : '',
+  ].filter((note) => note !== '');
+  return `<div class="scroll"><table class="ages ranks"><thead><tr><th scope="col">rank</th><th scope="col">over time</th>
+<th scope="col"><span class="hidden">share</span></th>${[
+    'live',
+    'live bytes',
+    'peak',
+    'against the median',
+    'libtorch',
+    'RSS',
+  ]
+    .map((title) => `<th scope="col" class="number">${title}</th>`)
+    .join('')}</tr></thead><tbody>
+${rows.join('\n')}
+</tbody></table></div>${notes.map((note) => `<p class="note">${note}</p>`).join('\n')}`;
 }

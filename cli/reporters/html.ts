@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import type { PageData } from '../page/data';
 import { embeddedJson, escapeHtml } from '../page/escape';
 import type { HiddenMemory } from '../page/hidden';
-import { ageHistogram, figures, labelTables, oldestTable, siteTable, unexplained } from '../page/sections';
+import { ageHistogram, figures, labelTables, oldestTable, rankTable, siteTable, unexplained } from '../page/sections';
 import { plainColors } from '../terminal/colors';
 import { formatCount, formatDuration } from '../terminal/units';
 import { verdictSentence } from '../wording/sentence';
@@ -77,6 +77,11 @@ ${
   data.labels.length > 0
     ? `<section aria-labelledby="h-label"><h2 id="h-label">By label</h2>\n${labelTables(data)}</section>`
     : ''
+}
+${
+  report.ranks === undefined
+    ? ''
+    : `<section aria-labelledby="h-rank"><h2 id="h-rank">By rank</h2>\n${rankTable(report)}</section>`
 }
 <section aria-labelledby="h-age"><h2 id="h-age">Age of live tensors</h2>
 ${ageHistogram(data.ages)}</section>

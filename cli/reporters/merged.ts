@@ -17,8 +17,8 @@ export function renderProcesses({ processes = [], sites }: Report, colors: Color
   const number = (index: number) => `#${index + 1}`;
   const rows = processes
     .slice(0, MAX_PROCESSES)
-    .map(({ file, pid, startMs, endMs, ended, command }, i) => [
-      number(i),
+    .map(({ file, pid, startMs, endMs, ended, command, rank }, i) => [
+      rank === undefined ? number(i) : `${number(i)} (rank ${rank})`,
       String(pid),
       formatDuration(startMs),
       formatDuration(endMs - startMs),

@@ -14,6 +14,7 @@ import { nextCommand } from '../wording/next';
 import type { TextOptions } from '../wording/options';
 import { position } from '../wording/position';
 import { lostText, verdictText } from '../wording/sentence';
+import { rankLines } from './ranks';
 
 /** Sites in the table; one line sums up the others. */
 const MAX_SITES = 20;
@@ -32,6 +33,8 @@ export function renderText(report: Report, options: TextOptions): string {
   if (summary.ended === 'no tensors') return `${lines.join('\n')}\n`;
   lines.push(...leakDetails(report, options));
   if (report.sites.length > 0) lines.push(...siteTable(report.sites, options), '');
+  const ranks = rankLines(report, options.colors, options.columns);
+  if (ranks.length > 0) lines.push(...ranks, '');
   lines.push(...memoryLines(report, options), ...markLines(report, options), ...notes(report, options));
   const next = nextCommand(report);
   if (next !== undefined) lines.push('', `next: ${next}`);

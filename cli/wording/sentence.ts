@@ -7,6 +7,7 @@ import { counted, formatBytes, formatDuration } from '../terminal/units';
 import { causeSentence } from './cause';
 import type { TextOptions } from './options';
 import { position } from './position';
+import { growsIn } from './ranks';
 
 /** `more than 99.9%`, `99.4%`. */
 export function confidenceText(confidence: number): string {
@@ -100,7 +101,7 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
   const isCounted = worst.cause?.kind === 'tokens' && worst.cause.tokens !== undefined;
   const keeps = isHidden(worst) ? (isCounted ? 'retains' : 'most likely retains') : 'leaks';
   const cause = causeSentence(worst, folder, summary);
-  return `${where} ${keeps} ${rate(worst)}${since}.${cause === '' ? '' : ` ${cause}`}${limitText(summary)}${more}`;
+  return `${where} ${keeps} ${rate(worst)}${growsIn(worst)}${since}.${cause === '' ? '' : ` ${cause}`}${limitText(summary)}${more}`;
 }
 
 /** Of the lines that allocated what the graph holds, only the largest are named. */
@@ -140,7 +141,7 @@ function graphText(
     : `${carrier} a graph of ${size}${step}`;
   return (
     `${bold(line(site))}${called} ${carries}; ${graph.onGradient ? GRADIENT_REMEDY : 'use detach() or item()'}. ` +
-    `${grows}${sinceText(site, summary)}${freedText(site)}${sure}.${of}`
+    `${grows}${growsIn(site)}${sinceText(site, summary)}${freedText(site)}${sure}.${of}`
   );
 }
 

@@ -87,8 +87,23 @@ function addPlaces(error: TorchError, made: readonly string[]): void {
   if (typeof stack === 'string') error.stack = stack.replace(message, () => error.message);
 }
 
+/** Backwards in progress on this thread: a hook may run another one. */
+let depth = 0;
+
+/** Whether code runs in the middle of a backward, in a hook. */
+export const isEngineRunning = (): boolean => depth > 0;
+
 /** Runs a backward. Adds the lines of the forward calls to libtorch's errors. */
 export function runEngine<T>(fn: () => T): T {
+  depth++;
+  try {
+    return withPlaces(fn);
+  } finally {
+    depth--;
+  }
+}
+
+function withPlaces<T>(fn: () => T): T {
   if (place === undefined) return fn();
   native.anomalyTake(); // discards an earlier record
   try {

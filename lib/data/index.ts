@@ -14,6 +14,7 @@ export {
   Subset,
   TensorDataset,
 } from './dataset';
+export { DistributedSampler, type DistributedSamplerOptions } from './distributed-sampler';
 export { DataLoader } from './loader';
 export type { DataLoaderOptions, WorkerModule } from './options';
 export type { DataLoaderState } from './progress';

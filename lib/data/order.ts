@@ -238,6 +238,13 @@ export class Draws {
     return true;
   }
 
+  /** Sets a generator with this seed, of which the drawings of one pass are the only user. */
+  seeded(seed: number): void {
+    this.#generator = null;
+    this.#own = newGenerator();
+    if (this.#start?.random == null) this.#own.manualSeed(seed);
+  }
+
   /** A chunk of indices that `make` draws, the first `length` of them; null before the place to continue at. */
   draw(make: (generator: Generator | null) => Tensor, length?: number): Chunk | null {
     const number = this.#number++;
@@ -266,6 +273,11 @@ export class Draws {
   /** 0 to length - 1. */
   range(length: number): Chunk {
     return new Range(length, this.#note(this.#number++, null));
+  }
+
+  /** Indices in a tensor, without random numbers. */
+  given(indices: Tensor): Chunk {
+    return this.#chunk(indices, this.#note(this.#number++, null));
   }
 
   /** The elements of `of` at drawn places. */

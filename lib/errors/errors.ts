@@ -27,7 +27,9 @@ export type ErrorCode =
   | 'ERR_TORCH_STREAM'
   | 'ERR_TORCH_NOT_FINITE'
   | 'ERR_TORCH_DATA'
-  | 'ERR_TORCH_INDEX';
+  | 'ERR_TORCH_INDEX'
+  | 'ERR_TORCH_DISTRIBUTED'
+  | 'ERR_TORCH_TIMEOUT';
 
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
 export interface TorchError extends Error {

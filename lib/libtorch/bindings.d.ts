@@ -36,4 +36,6 @@ export const packageRoot: string;
 export const prebuilds: string;
 export const platform: string;
 export const addonName: string;
+/** The second addon, for torch.distributed, in the same folder. */
+export const distributedName: string;
 export const infoName: string;

@@ -3,6 +3,7 @@
  * Bindings: an addon built for one libtorch, with the JavaScript that codegen generated for it. Each has its own folder:
  *
  *   libtorch_node.node   the addon
+ *   libtorch_node_distributed.node   the second addon, for torch.distributed, if c10d and Gloo were there
  *   binding.json         what it was built for
  *   generated/           the generated wrappers
  *
@@ -20,6 +21,8 @@ const { printable } = require('./printable.js');
 const { examineFolder, makeFolder, treeProblem } = require('./trust.js');
 
 const addonName = 'libtorch_node.node';
+/** The second addon, in the same folder; absent where c10d or Gloo was missing when the binding was built. */
+const distributedName = 'libtorch_node_distributed.node';
 const infoName = 'binding.json';
 const platform = `${process.platform}-${process.arch}`;
 
@@ -192,6 +195,7 @@ module.exports = {
   cacheFolder,
   candidates,
   describe,
+  distributedName,
   infoName,
   makeCachedBindings,
   packageRoot,

@@ -15,6 +15,7 @@ export { Bilinear, Linear } from './linear';
 export * from './losses';
 export { Module } from './module';
 export { LocalResponseNorm } from './normalization';
+export * as parallel from './parallel';
 export {
   Buffer,
   type BufferOptions,

@@ -50,3 +50,6 @@ export const syncsBuffers = is2;
 
 /** AveragedModel uses `lerp_` for its means on devices that have ops for lists of tensors. */
 export const averagesByLerp = (device: string): boolean => is2 && device !== 'cpu';
+
+/** DistributedDataParallel gives all ranks the buffers of rank 0 at first, also if it does not do so later. */
+export const syncsBuffersAlways = !since(2, 1);

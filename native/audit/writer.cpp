@@ -19,6 +19,7 @@
 
 #include "native/audit/compaction.h"
 #include "native/audit/memory_limit.h"
+#include "native/audit/rank.h"
 
 namespace ltn::audit {
 
@@ -58,6 +59,18 @@ const char* mode_name(Options::Mode mode) {
 // Of all captures: the names do not depend on the environment.
 std::atomic<const std::vector<std::string>*> process_dtypes{nullptr};
 
+// Of all captures, as above.
+std::atomic<int64_t> process_rank{-1};
+std::atomic<int64_t> process_world_size{-1};
+
+std::string rank_json() {
+  const int64_t rank = process_rank.load(), world_size = process_world_size.load();
+  std::string text;
+  if (rank >= 0) text += ",\"rank\":" + std::to_string(rank);
+  if (rank >= 0 && world_size > rank) text += ",\"worldSize\":" + std::to_string(world_size);
+  return text;
+}
+
 std::string dtypes_json() {
   const std::vector<std::string>* names = process_dtypes.load();
   if (names == nullptr) return "[]";
@@ -77,7 +90,7 @@ std::string start_json(const Options& options) {
          ",\"maxBytes\":" + std::to_string(options.max_bytes) + ",\"clockMs\":" + std::to_string(steady_ms()) +
          ",\"memoryLimit\":{\"bytes\":" + std::to_string(limit.bytes) + ",\"from\":\"" +
          (limit.of_group ? "cgroup" : "machine") + "\"},\"attached\":" + (options.attached ? "true" : "false") +
-         ",\"dtypes\":" + dtypes_json() + ",\"command\":" + json_quote(options.command) + "}";
+         rank_json() + ",\"dtypes\":" + dtypes_json() + ",\"command\":" + json_quote(options.command) + "}";
 }
 
 // Maximum entries per packet: a reader keeps a packet in memory.
@@ -90,6 +103,11 @@ constexpr uint32_t kMaxMarks = 10'000;
 }  // namespace
 
 void set_dtypes(const std::vector<std::string>* names) noexcept { process_dtypes.store(names); }
+
+void set_rank(int64_t rank, int64_t world_size) noexcept {
+  process_world_size.store(world_size);
+  process_rank.store(rank);
+}
 
 int64_t steady_ms() noexcept {
   using std::chrono::duration_cast;

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <new>
+#include <typeinfo>
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/convert/devices.h"
@@ -73,6 +74,15 @@ std::string describe_inputs(Call* call) {
   return text;
 }
 
+// A backward of DistributedDataParallel throws exceptions of c10d and of Gloo, whose headers this addon does without.
+const char* runtime_code(const std::exception& error) {
+  const std::string type = typeid(error).name();
+  if (type.find("gloo") == type.npos && type.find("Dist") == type.npos) return "ERR_TORCH_RUNTIME";
+  const std::string message = error.what();
+  const bool timed_out = type.find("Timeout") != type.npos || message.find("imed out") != message.npos;
+  return timed_out ? "ERR_TORCH_TIMEOUT" : "ERR_TORCH_DISTRIBUTED";
+}
+
 Report report_current(Call* call, bool* pending) {
   Report report;
   try {
@@ -111,11 +121,11 @@ Report report_current(Call* call, bool* pending) {
   } catch (const c10::LinAlgError& error) {
     report = {Kind::Error, "ERR_TORCH_LINALG", error.what_without_backtrace(), ""};
   } catch (const c10::Error& error) {
-    report = {Kind::Error, "ERR_TORCH_RUNTIME", error.what_without_backtrace(), ""};
+    report = {Kind::Error, runtime_code(error), error.what_without_backtrace(), ""};
   } catch (const std::bad_alloc&) {
     report = {Kind::Error, "ERR_TORCH_OUT_OF_MEMORY", "out of memory", ""};
   } catch (const std::exception& error) {
-    report = {Kind::Error, "ERR_TORCH_RUNTIME", error.what(), ""};
+    report = {Kind::Error, runtime_code(error), error.what(), ""};
   } catch (...) {  // not a std::exception: still no reason to end the process
     report = {Kind::Error, "ERR_TORCH_RUNTIME", "an unknown C++ exception", ""};
   }

@@ -75,6 +75,8 @@ ExportList async_exports();
 ExportList capture_exports();
 ExportList model_exports();
 ExportList optim_exports();
+ExportList distributed_exports();
+ExportList reducer_exports();
 
 // `torch.memory().devices`. Any thread.
 std::vector<audit::DeviceFigures> device_figures();

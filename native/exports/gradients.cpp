@@ -92,8 +92,8 @@ edge_list edges_of(at::TensorList inputs, bool accumulates) {
   return edges;
 }
 
-std::vector<at::Tensor> grad(at::TensorList outputs, at::TensorList inputs, const Gradients& gradients, bool keep_graph,
-                             bool create_graph, bool allow_unused) {
+std::vector<at::Tensor> gradients_of(at::TensorList outputs, at::TensorList inputs, const Gradients& gradients,
+                                     bool keep_graph, bool create_graph, bool allow_unused) {
   const Roots roots = roots_of(outputs, gradients);
   const edge_list edges = edges_of(inputs, false);
   variable_list results = torch::autograd::Engine::get_default_engine().execute(
@@ -128,7 +128,7 @@ const Export kGradientExports[] = {
     engine_export("autogradGrad", "autograd.grad",
                   "autogradGrad(Tensor[] outputs, Tensor[] inputs, Tensor?[] gradOutputs, bool retainGraph, "
                   "bool createGraph, bool allowUnused) -> Tensor[]",
-                  &grad),
+                  &gradients_of),
     engine_export("autogradBackward", "autograd.backward",
                   "autogradBackward(Tensor[] outputs, Tensor?[] gradOutputs, bool retainGraph, bool createGraph, "
                   "Tensor[] inputs) -> ()",

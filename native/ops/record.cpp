@@ -150,7 +150,8 @@ void require_up_to_date(Call& call) {
   const bool reads_shape = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset",
                                             "storage", "aten::size.int", "aten::stride.int"});
   // These read everything that a tensor was computed from, or what a function of the program captures.
-  const bool reads_graph = is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin"});
+  const bool reads_graph =
+      is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin", "nn.parallel.DistributedDataParallel"});
   if (!reads && !reads_shape && !reads_graph) return;
   async::Strand* strand = nullptr;
   try {

@@ -10,7 +10,8 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { findLibtorch } from '../libtorch.mjs';
+import { c10dSources } from '../gyp-sources.mjs';
+import { c10dFlags, findLibtorch } from '../libtorch.mjs';
 import { inRoot, libtorchModules } from '../paths.mjs';
 import { runMain, StepError } from '../steps/errors.mjs';
 import { jobs } from '../steps/jobs.mjs';
@@ -21,9 +22,16 @@ import { sourcesFor } from './sources.mjs';
 import { findCompiler, findHeaders } from './toolchain.mjs';
 
 const require = createRequire(import.meta.url);
-const { addonName, bindingInfo, bindingName, cachedBindings, describe, infoName, makeCachedBindings } = require(
-  libtorchModules('bindings.js'),
-);
+const {
+  addonName,
+  bindingInfo,
+  bindingName,
+  cachedBindings,
+  describe,
+  distributedName,
+  infoName,
+  makeCachedBindings,
+} = require(libtorchModules('bindings.js'));
 
 /** Loads the library in a new process and computes a sum. @returns {{ ok: boolean, text: string }} */
 function tryLoad(addon) {
@@ -152,6 +160,17 @@ async function build({ force, jobs: wanted }) {
       folder: path.join(scratch, 'objects'),
       onProgress: progress(start),
     });
+    const extra = c10dFlags(libtorch);
+    if (extra === null) {
+      say('Without torch.distributed: the headers of c10d or of Gloo are missing (on Debian or Ubuntu libgloo-dev).');
+    } else {
+      await compileAddon({
+        ...{ compiler, headers, libtorch, extra, jobs: count, addon: path.join(staging, distributedName) },
+        sources: c10dSources().map((name) => inRoot(name)),
+        folder: path.join(scratch, 'distributed'),
+        onProgress: () => {},
+      });
+    }
     const generated = path.join(staging, 'generated');
     cpSync(javascript, generated, { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
     writeFileSync(path.join(staging, infoName), `${JSON.stringify(bindingInfo(libtorch), null, 2)}\n`);

@@ -76,9 +76,10 @@ async function inParallel(items, jobs, work) {
  * @param {string} what.folder where object files go
  * @param {string} what.addon the file to write
  * @param {number} what.jobs
+ * @param {{ cflags: string[], ldflags: string[] }} [what.extra] of the second addon
  * @param {(done: number, all: number, name: string) => void} what.onProgress
  */
-export async function compileAddon({ sources, compiler, headers, libtorch, folder, addon, jobs, onProgress }) {
+export async function compileAddon({ sources, compiler, headers, libtorch, folder, addon, jobs, onProgress, extra }) {
   const own = (process.env.CXXFLAGS ?? '').split(/\s+/).filter(Boolean);
   const flags = [
     ...compiler.args,
@@ -87,6 +88,7 @@ export async function compileAddon({ sources, compiler, headers, libtorch, folde
     ...[root, ...headers].map((dir) => `-I${dir}`),
     ...cflags,
     ...compileFlags(libtorch),
+    ...(extra?.cflags ?? []),
     ...own,
   ];
   mkdirSync(folder, { recursive: true });
@@ -105,6 +107,6 @@ export async function compileAddon({ sources, compiler, headers, libtorch, folde
   await runQuiet(compiler.command, [
     ...compiler.args,
     ...[...shape, '-pthread', ...units.map(objectOf)],
-    ...[...linkFlags(libtorch), '-o', addon],
+    ...[...linkFlags(libtorch), ...(extra?.ldflags ?? []), '-o', addon],
   ]);
 }

@@ -1,9 +1,9 @@
 /** Builds build/Release/libtorch_node.node with node-gyp and make, then loads it once as a check. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { findLibtorch } from '../libtorch.mjs';
-import { addonFile, libtorchModules } from '../paths.mjs';
+import { c10dFlags, findLibtorch } from '../libtorch.mjs';
+import { addonFile, distributedFile, libtorchModules } from '../paths.mjs';
 import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
 import { StepError } from './errors.mjs';
@@ -53,7 +53,9 @@ function writeInfo() {
 }
 
 export async function ensureAddon() {
-  const { cuda, cudaInclude } = findLibtorch();
+  const libtorch = findLibtorch();
+  const { cuda, cudaInclude } = libtorch;
+  const c10d = c10dFlags(libtorch);
   const inputs = {
     files: filesBelow(
       [
@@ -69,15 +71,21 @@ export async function ensureAddon() {
     values: {
       libtorch: libtorchIdentity(),
       cuda: [cuda, cudaInclude],
+      c10d,
       node: process.version,
       headers: nodeHeaders(),
       units: process.env.LTN_UNITS !== '0',
       format: 1,
     },
-    outputs: [addonFile, path.join(path.dirname(addonFile), 'binding.json')],
+    outputs: [
+      addonFile,
+      ...(c10d === null ? [] : [distributedFile]),
+      path.join(path.dirname(addonFile), 'binding.json'),
+    ],
   };
   await whenChanged('addon', inputs, () =>
     step('addon: compiling (minutes the first time)', async () => {
+      rmSync(distributedFile, { force: true }); // an old one, where c10d or Gloo is missing now
       const args = [nodeGyp(), 'configure', 'build', '--release', '-j', String(jobs()), ...nodeHeaders()];
       await runLogged('addon', process.execPath, args);
       await runLogged('addon', process.execPath, ['-e', `require(${JSON.stringify(addonFile)})`], { append: true });

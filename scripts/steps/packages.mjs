@@ -9,6 +9,8 @@ import { step } from './progress.mjs';
 const wanted = {
   /** Debian's libtorch falls back to a reference BLAS, twenty times slower, if no other is installed. */
   libtorch: ['libtorch-dev', 'libopenblas0-pthread'],
+  /** The headers of torch.distributed's transport; Debian's libtorch uses its library. */
+  distributed: ['libgloo-dev'],
   build: ['g++', 'make', 'cmake', 'python3', 'libyaml-cpp-dev'],
   lint: ['clang-format'],
   /** A headless browser for the pages of leak-audit; zsh and fish for its completion. */
@@ -31,7 +33,7 @@ const wanted = {
  * @param {NodeJS.ProcessEnv} [env] may name a libtorch that is not a Debian package
  */
 export function packagesFor(purposes, env = process.env) {
-  const groups = purposes.includes('build') && !isNamed(env) ? ['libtorch', ...purposes] : purposes;
+  const groups = purposes.includes('build') && !isNamed(env) ? ['libtorch', 'distributed', ...purposes] : purposes;
   return [...new Set(groups.flatMap((group) => wanted[group]))];
 }
 

@@ -18,7 +18,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
 import { weakenNewer } from '../libtorch-package/elf.mjs';
-import { addonFile, inRoot, libtorchModules } from '../paths.mjs';
+import { addonFile, distributedFile, inRoot, libtorchModules } from '../paths.mjs';
 import { markChecked } from './checked-types.mjs';
 import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
@@ -63,7 +63,7 @@ function allowOlderSystems(addon, libtorch) {
 
 /** Copies the binding that this checkout has built into prebuilds/. */
 async function packOwnBinding() {
-  const { addonName, bindingInfo, infoName } = bindings();
+  const { addonName, bindingInfo, distributedName, infoName } = bindings();
   const libtorch = findLibtorch();
   const folder = ownFolder();
   const staging = `${path.dirname(folder)}/.${path.basename(folder)}`;
@@ -72,6 +72,11 @@ async function packOwnBinding() {
   const at = (name) => path.join(staging, name);
   await runLogged('prebuild', 'strip', ['--strip-all', '-o', at(addonName), addonFile]);
   allowOlderSystems(at(addonName), libtorch);
+  if (existsSync(distributedFile)) {
+    const args = ['--strip-all', '-o', at(distributedName), distributedFile];
+    await runLogged('prebuild', 'strip', args, { append: true });
+    allowOlderSystems(at(distributedName), libtorch);
+  }
   cpSync(inRoot('lib', 'generated'), at('generated'), { recursive: true, filter: only('.js') });
   cpSync(inRoot('native', 'generated'), at('sources'), { recursive: true, filter: only('.cpp') });
   cpSync(inRoot('types', 'generated'), at('types'), { recursive: true, filter: only('.d.ts') });
@@ -124,6 +129,7 @@ export async function ensurePrebuild() {
   const inputs = {
     files: [
       addonFile,
+      ...(existsSync(distributedFile) ? [distributedFile] : []),
       inRoot('package.json'),
       ...filesBelow(['lib/generated', 'native/generated', 'types/generated', 'dist/lib'], ['.js', '.cpp', '.d.ts']),
     ],

@@ -18,6 +18,7 @@ const ROOMS = [
   'capture',
   'cuda',
   'elements',
+  'distributed',
   'equality',
   'files',
   'jit',

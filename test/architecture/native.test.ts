@@ -20,6 +20,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
       'classes',
       'convert',
       'cuda',
+      'distributed',
       'env',
       'models',
       'ops',
@@ -33,6 +34,8 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     autograd: ['compat.h', 'convert', 'errors'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],
     env: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'cuda', 'share'],
+    c10d: ['distributed'],
+    distributed: ['async', 'errors'],
     async: ['compat.h', 'errors', 'handles', 'schema'],
     share: ['audit'],
     handles: ['accounting', 'audit'],
@@ -66,7 +69,14 @@ const SHARED: Record<string, readonly string[]> = {
   'codegen/model/fit.h': ['native/convert'],
 };
 const NOT_CODE: Record<string, readonly string[]> = {
-  native: ['CMakeLists.txt', 'core_sources.txt', 'cuda_none_sources.txt', 'cuda_sources.txt', 'node_sources.txt'],
+  native: [
+    'CMakeLists.txt',
+    'c10d_sources.txt',
+    'core_sources.txt',
+    'cuda_none_sources.txt',
+    'cuda_sources.txt',
+    'node_sources.txt',
+  ],
   codegen: ['CMakeLists.txt', 'ledger', 'spec'],
   'codegen/bindings': [],
 };

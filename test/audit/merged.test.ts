@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { PacketType } from '../../cli/capture/format';
 import { CaptureBuilder } from './capture-builder';
-import { leakAudit, testFolder } from './command';
+import { leakAudit, ROOT, testFolder } from './command';
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);
@@ -98,4 +98,98 @@ test('what cannot be merged is refused in a line', async () => {
     expect({ code, stdout, lines: stderr.trim().split('\n').length }).toEqual({ code: 2, stdout: '', lines: 1 });
     expect(stderr).toMatch(message);
   }
+});
+
+describe('ranks of a group', () => {
+  /** All hold the same model. Line 42 runs in both, and leaks in rank 1. */
+  function rank(rank: number): Buffer {
+    const builder = new CaptureBuilder({ pid: 100 + rank, rank, worldSize: 3, startedAt: 1_700_000_000_000 })
+      .site(1, MODEL)
+      .site(2, LEAK)
+      .label(1, { rank: String(rank) });
+    for (let i = 1; i <= ROUNDS; i++) {
+      const live = rank === 1 ? i : 1;
+      builder.tick({ ms: i * 250 }, [
+        { site: 1, label: 1, liveTensors: 4, liveBytes: 400_000, allocatedTensors: 4, oldestBirthMs: 10 },
+        {
+          site: 2,
+          label: 1,
+          liveTensors: live,
+          liveBytes: live * 65_536,
+          allocatedTensors: 10 * i,
+          oldestBirthMs: 300,
+        },
+      ]);
+    }
+    return builder.text(PacketType.End, { reason: 'exit', ms: ROUNDS * 250, lost: 0 }).build();
+  }
+  const files = ['rank-1.ltna', 'rank-0.ltna'].map(file);
+  beforeAll(() => {
+    fs.writeFileSync(files[0]!, rank(1));
+    fs.writeFileSync(files[1]!, rank(0));
+  });
+
+  test('a leak names its rank and line, and the ranks are compared', async () => {
+    const page = file('ranks.html');
+    const json = file('ranks.json');
+    const { code, stdout } = await leakAudit(['report', ...files, '--json', json, '--html', page, '--by', 'rank']);
+    expect(code).toBe(0);
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /LEAK \S*server\.js:42:14 \(classify\) leaks .* per minute \(.*\) in rank 1,/,
+    );
+    expect(stdout).toMatch(/^ *0 +5 +454\.6 KiB +454\.6 KiB +-1\.8 MiB/m);
+    expect(stdout).toMatch(/^ *1 +64 +4\.1 MiB +4\.1 MiB +\+1\.8 MiB/m);
+    expect(stdout).toMatch(/^there is no capture of rank 2$/m);
+    // --by rank: a row for the label of each.
+    expect(stdout).toMatch(/^ *64 +4\.1 MiB .* 1$/m);
+    const report = JSON.parse(fs.readFileSync(json, 'utf8'));
+    const [low, high] = [465_536, 400_000 + ROUNDS * 65_536];
+    expect(report.ranks.map(({ rank, pid, liveBytes, skewBytes }: any) => [rank, pid, liveBytes, skewBytes])).toEqual([
+      [0, 100, low, (low - high) / 2],
+      [1, 101, high, (high - low) / 2],
+    ]);
+    expect(report.ranks[1].course).toHaveLength(48);
+    expect(report.ranks[1].course.at(-1)).toBe(high);
+    expect(report.missingRanks).toEqual([2]);
+    const [leak, model] = report.sites;
+    expect(leak.ranks.map(({ rank, liveTensors, grownTensors }: any) => [rank, liveTensors, grownTensors])).toEqual([
+      [1, ROUNDS, ROUNDS - 16],
+      [0, 1, 0],
+    ]);
+    expect(model.ranks.map(({ rank, grownBytes }: any) => [rank, grownBytes])).toEqual([
+      [0, 0],
+      [1, 0],
+    ]);
+    const html = fs.readFileSync(page, 'utf8');
+    expect(html).toContain('<h2 id="h-rank">By rank</h2>');
+    expect(html).toMatch(/<tr><th scope="row">1<\/th>.*<td class="number">\+1\.8 MiB<\/td>/);
+    expect(html).toContain('There is no capture of rank 2.');
+  });
+
+  test('check judges them as one', async () => {
+    const { code, stdout } = await leakAudit(['check', ...files]);
+    expect([code, stdout.replace(/\s+/g, ' ')]).toEqual([
+      1,
+      expect.stringMatching(/^leak \S*server\.js:42:14 grows by .* per minute in rank 1 \(confidence/),
+    ]);
+    expect((await leakAudit(['check', files[1]!])).code).toBe(0);
+    const twice = await leakAudit(['check', files[0]!, files[0]!]);
+    expect([twice.code, twice.stderr]).toEqual([2, expect.stringMatching(/capture 1 and capture 2 are both/)]);
+  });
+
+  test('a process records its rank, and labels its tensors with it', async () => {
+    const capture = file('recorded.ltna');
+    const lines = [
+      `const torch = require(${JSON.stringify(path.join(ROOT, 'dist/lib/index.js'))});`,
+      `const all = [torch.zeros([1000])];`,
+      `torch.audit.label('route', 'a', () => all.push(torch.zeros([2000])));`,
+    ];
+    const env = { ...globalThis.process.env, RANK: '2', WORLD_SIZE: '4' };
+    const ran = await leakAudit(['run', '-o', capture, '--', globalThis.process.execPath, '-e', lines.join('\n')], env);
+    expect(ran.stdout).toMatch(/there is no capture of ranks 0, 1 and 3/);
+    const { code, stdout } = await leakAudit(['report', capture, '--by', 'rank']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ *2 +11\.7 KiB .* 2$/m); // label rank
+    expect((await leakAudit(['report', capture, '--by', 'route'])).stdout).toMatch(/^ *1 +7\.8 KiB .* a$/m);
+  });
 });

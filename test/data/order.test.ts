@@ -8,6 +8,7 @@ const { data } = torch.utils;
 const {
   BatchSampler,
   DataLoader,
+  DistributedSampler,
   RandomSampler,
   SequentialSampler,
   SubsetRandomSampler,
@@ -78,7 +79,26 @@ const cases: Record<string, (g: any) => Loader | unknown[]> = {
   ],
   split: (g) => randomSplit(samples, [70, 30, 3], g).map((part) => part.indices),
   fractions: () => randomSplit(samples, [0.5, 0.3, 0.2]).map((part) => part.indices),
+  distributed: () => {
+    const sizes = [0, 1, 2, 7, 12, 103].flatMap((length) => [1, 2, 5].map((replicas) => [length, replicas] as const));
+    return [{}, { shuffle: false }, { seed: 7 }, { dropLast: true }, { shuffle: false, dropLast: true }].map(
+      (options) => sizes.map(([length, replicas]) => shared(length, replicas, options)),
+    );
+  },
+  'distributed, loader': () =>
+    new DataLoader(samples, { batchSize: 10, sampler: new DistributedSampler(samples, 4, 3, true, 11, true) }),
 };
+
+/** Each rank's order in two epochs, of `length` samples. */
+function shared(length: number, numReplicas: number, options: object): unknown[] {
+  return Array.from({ length: numReplicas }, (_, rank) => {
+    const sampler = new DistributedSampler({ length }, { numReplicas, rank, ...options });
+    return [0, 3].map((epoch) => {
+      sampler.setEpoch(epoch);
+      return [sampler.length, [...sampler]];
+    });
+  });
+}
 
 const drawn = (generator?: any) => torch.randint(2 ** 31, [1], generator === undefined ? {} : { generator }).item();
 

@@ -5,6 +5,7 @@ import torch
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
+    DistributedSampler,
     RandomSampler,
     SequentialSampler,
     SubsetRandomSampler,
@@ -28,6 +29,24 @@ def batches(loader, most=None):
 
 def generator():
     return torch.Generator().manual_seed(5)
+
+
+def shared(length, replicas, **options):
+    ranks = []
+    for rank in range(replicas):
+        sampler = DistributedSampler(range(length), replicas, rank, **options)
+        epochs = []
+        for epoch in (0, 3):
+            sampler.set_epoch(epoch)
+            epochs.append([len(sampler), list(sampler)])
+        ranks.append(epochs)
+    return ranks
+
+
+def distributed():
+    sizes = [(length, replicas) for length in (0, 1, 2, 7, 12, 103) for replicas in (1, 2, 5)]
+    options = ({}, dict(shuffle=False), dict(seed=7), dict(drop_last=True), dict(shuffle=False, drop_last=True))
+    return [[shared(*size, **one) for size in sizes] for one in options]
 
 
 def after(generator=None):
@@ -72,5 +91,7 @@ cases = {
     ],
     "split": lambda g: [list(part.indices) for part in random_split(data, [70, 30, 3], generator=g)],
     "fractions": lambda g: [list(part.indices) for part in random_split(data, [0.5, 0.3, 0.2])],
+    "distributed": lambda g: distributed(),
+    "distributed, loader": lambda g: twice(DataLoader(data, 10, sampler=DistributedSampler(data, 4, 3, True, 11, True))),
 }
 print(json.dumps({name: case(run) for name, run in cases.items()}))

@@ -2,7 +2,15 @@
 import { counts, settled, thrown, torch } from '../support/torch';
 
 const { data } = torch.utils;
-const { BatchSampler, DataLoader, IterableDataset, RandomSampler, SubsetRandomSampler, WeightedRandomSampler } = data;
+const {
+  BatchSampler,
+  DataLoader,
+  DistributedSampler,
+  IterableDataset,
+  RandomSampler,
+  SubsetRandomSampler,
+  WeightedRandomSampler,
+} = data;
 type Loader = InstanceType<typeof DataLoader>;
 
 const N = 50;
@@ -62,6 +70,8 @@ const cases: Record<string, Make> = {
   subset: noting((_, generator) => ({ batchSize: 4, sampler: new SubsetRandomSampler(samples.slice(10), generator) })),
   weighted: noting(() => ({ batchSize: 4, sampler: new WeightedRandomSampler(weights, 40) })),
   'batch sampler': noting((d) => ({ batchSampler: new BatchSampler(new RandomSampler(d), 6, true) })),
+  distributed: noting((d) => ({ batchSize: 2, sampler: new DistributedSampler(d, { numReplicas: 2, rank: 1 }) })),
+  'distributed, in order': noting((d) => ({ batchSize: 4, sampler: new DistributedSampler(d, 2, 0, false) })),
   'a sampler of the program': noting(() => ({ batchSize: 4, sampler: samples.slice(5) })),
   'a cursor': () => ({ loader: new DataLoader(new Cursor(), { batchSize: 4 }) }),
   'a stream': () => ({ loader: new DataLoader(new Set(samples), { batchSize: 4 }) }),
@@ -202,4 +212,48 @@ test('refuses what is not a state', () => {
   const far = { ...other.stateDict(), position: 30, seed: '1', order: { chunk: 0, offset: 30, random: null } };
   other.loadStateDict(far);
   expect(() => [...other]).toThrow(/a state of this sampler, which has 2 samples here, got 30/);
+});
+
+test('a saved pass of a DistributedSampler continues in the order of its own epoch', () => {
+  const make = () => {
+    const sampler = new DistributedSampler(samples, { numReplicas: 2, rank: 0, seed: 5 });
+    return { sampler, loader: new DataLoader(samples, { batchSize: 5, sampler }) };
+  };
+  const a = make();
+  a.sampler.setEpoch(3);
+  torch.scope(() => {
+    const whole = [...a.loader].map(plain);
+    const b = make();
+    b.sampler.setEpoch(3);
+    const seen: unknown[] = [];
+    for (const batch of b.loader) if (seen.push(plain(batch)) === 2) break;
+    const c = make(); // which is not told the epoch
+    c.loader.loadStateDict(JSON.parse(JSON.stringify(b.loader.stateDict())));
+    expect([...seen, ...[...c.loader].map(plain)]).toEqual(whole);
+  });
+});
+
+test('what a DistributedSampler refuses', () => {
+  const refused = (make: () => unknown) => {
+    const { code, message } = thrown(make);
+    return `${code}: ${message}`;
+  };
+  const fn = 'utils.data.DistributedSampler';
+  expect(refused(() => new DistributedSampler(samples))).toMatch(
+    new RegExp(
+      `^ERR_TORCH_DISTRIBUTED: ${fn}: expected numReplicas and rank, or a default process group .*, got neither`,
+    ),
+  );
+  expect(refused(() => new DistributedSampler(samples, 2, 2))).toMatch(
+    /ARGUMENT: .*rank.* an integer from 0 to 1, got 2/,
+  );
+  expect(refused(() => new DistributedSampler(samples, 0, 0))).toMatch(/numReplicas.* an integer of 1 or more, got 0/);
+  expect(refused(() => new DistributedSampler(samples, { numReplicas: 2, rank: 0, seed: -1 }))).toMatch(
+    /seed.* of 0 or more, got -1/,
+  );
+  const growing = samples.slice();
+  const sampler = new DistributedSampler(growing, 2, 0);
+  expect(refused(() => sampler.setEpoch(1.5))).toMatch(/epoch.* an integer of 0 or more, got 1.5/);
+  growing.push(50);
+  expect(refused(() => [...sampler])).toMatch(/expected a dataset with 25 samples for each rank, .* got 26/);
 });

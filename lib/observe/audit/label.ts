@@ -25,6 +25,18 @@ const sets = new Map<string, LabelSet>();
 const byId = new Map<number, Labels>();
 let used = false;
 
+/** The rank of the process in a group, which every tensor is labelled with; null outside groups. Undefined: not read yet. */
+let ofRank: LabelSet | null | undefined;
+
+/** `rank`: the value of RANK, which launchers of groups of processes set. */
+function rankSet(): LabelSet | null {
+  if (ofRank !== undefined) return ofRank;
+  const { RANK } = process.env;
+  ofRank = null;
+  if (RANK !== undefined && /^\d{1,9}$/.test(RANK)) ofRank = known({ rank: String(Number(RANK)) }) ?? null;
+  return ofRank;
+}
+
 /**
  * Labels the tensors that `fn` makes, also after an `await`, in a capture of `leak-audit` and in profiles of
  * `libtorch-node/pprof`, so that they can show, for example, what each request route holds. Active labels of other names
@@ -48,14 +60,15 @@ export function label<T>(name: string, value: LabelValue, fn?: () => T): T | und
 
 /** The recorder's number of the active labels; 0: none. */
 export function currentLabel(): number {
-  return used ? (current.getStore()?.id ?? 0) : 0;
+  const own = used ? current.getStore() : undefined;
+  return (own ?? rankSet())?.id ?? 0;
 }
 
 /** The labels of that number; undefined for none. The same object each time. */
 export const labelsOf = (id: number): Labels | undefined => (id === 0 ? undefined : byId.get(id));
 
 function withLabel(name: string, value: string): LabelSet {
-  const values = { ...current.getStore()?.values, [name]: value };
+  const values = { ...(current.getStore() ?? rankSet())?.values, [name]: value };
   return (
     known(values) ?? known(Object.fromEntries(Object.keys(values).map((key) => [key, '(other)']))) ?? { values, id: 0 }
   );

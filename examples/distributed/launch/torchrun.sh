@@ -1,0 +1,16 @@
+#!/bin/sh
+# Starts one rank per core group on each node with PyTorch's own launcher (Debian: python3-torch). Run it on every node.
+# If a rank fails, torchrun starts all again, at most 3 times, and train.js continues with the last checkpoint.
+#   NODES=2 RANKS_PER_NODE=4 MASTER=node-0:29400 sh torchrun.sh
+set -eu
+here=$(dirname "$0")
+exec torchrun \
+  --no_python \
+  --nnodes "${NODES:-1}" \
+  --nproc_per_node "${RANKS_PER_NODE:-2}" \
+  --max_restarts 3 \
+  --rdzv_backend c10d \
+  --rdzv_endpoint "${MASTER:-127.0.0.1:29400}" \
+  --rdzv_id "${JOB:-digits}" \
+  --redirects 1 --tee 1 \
+  node "$here/../train.js" --checkpoint "${CHECKPOINT:-digits.pt}" "$@"

@@ -1,0 +1,2 @@
+/** torch.nn.parallel. */
+export { DistributedDataParallel, type DistributedDataParallelOptions } from './distributed-data-parallel';

@@ -1,0 +1,64 @@
+#include "native/c10d/gloo.h"
+
+#include <cstdlib>
+#include <sstream>
+
+namespace ltn::c10d_addon {
+namespace {
+
+// As in PyTorch's Python: GLOO_SOCKET_IFNAME names the network interfaces, separated by commas.
+std::vector<std::shared_ptr<::gloo::transport::Device>> devices() {
+  std::vector<std::shared_ptr<::gloo::transport::Device>> made;
+  const char* const names = std::getenv("GLOO_SOCKET_IFNAME");
+  if (names != nullptr && names[0] != '\0') {
+    std::istringstream text(names);
+    for (std::string name; std::getline(text, name, ',');) {
+      made.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name));
+    }
+  } else {
+    made.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+  }
+  return made;
+}
+
+}  // namespace
+
+void GlooBackend::end_work() noexcept {
+  for (const auto& context : contexts_) {
+    // Gloo has no function for this. But a wait that times out makes every pair of the context fail, and with them all
+    // that waits.
+    try {
+      char byte = 0;
+      const auto buffer = context->createUnboundBuffer(&byte, sizeof(byte));
+      buffer->waitRecv(nullptr, std::chrono::milliseconds(1));
+    } catch (const std::exception&) {  // the timeout, or pairs that have failed before
+    }
+  }
+}
+
+c10::intrusive_ptr<GlooBackend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store,
+                                          const distributed::GroupOptions& options) {
+  auto given = c10d::ProcessGroupGloo::Options::create(options.timeout);
+  given->devices = devices();
+  given->threads = static_cast<int>(given->devices.size()) * 2;
+  return c10::make_intrusive<GlooBackend>(store, options.rank, options.size, std::move(given));
+}
+
+bool gloo_supports(c10::ScalarType dtype, distributed::Kind kind) {
+  using distributed::Kind;
+  if (kind == Kind::Send || kind == Kind::Recv) return true;  // bytes
+  switch (dtype) {
+    case c10::ScalarType::Float:
+    case c10::ScalarType::Double:
+    case c10::ScalarType::Half:
+    case c10::ScalarType::Char:
+    case c10::ScalarType::Byte:
+    case c10::ScalarType::Int:
+    case c10::ScalarType::Long:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace ltn::c10d_addon

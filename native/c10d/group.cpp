@@ -1,0 +1,103 @@
+#include "native/c10d/group.h"
+
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+#include "native/c10d/collectives.h"
+#include "native/c10d/gloo.h"
+#include "native/c10d/stores.h"
+#include "native/c10d/work.h"
+
+namespace ltn::c10d_addon {
+namespace {
+
+using distributed::Collective;
+using distributed::Kind;
+
+// c10d's monitored barrier blocks, so it begins where the job waits for it.
+class BlockingBarrier final : public distributed::Work {
+ public:
+  BlockingBarrier(c10::intrusive_ptr<Backend> backend, const Collective& collective)
+      : backend_(std::move(backend)), all_ranks_(collective.all_ranks) {
+    options_.timeout = collective.timeout;
+  }
+  bool on_end(std::function<void(std::exception_ptr)>) override { return false; }
+  void wait() override {
+    const auto backend = std::exchange(backend_, {});
+    backend->monitoredBarrier(options_, all_ranks_);
+  }
+  void cancel() noexcept override {}
+  int64_t source() const override { return -1; }
+
+ private:
+  c10::intrusive_ptr<Backend> backend_;  // until wait()
+  const bool all_ranks_;
+  c10d::BarrierOptions options_;
+};
+
+class GlooGroup final : public C10dGroup {
+ public:
+  GlooGroup(c10::intrusive_ptr<GlooBackend> gloo, const std::shared_ptr<distributed::Store>& store)
+      : C10dGroup(std::move(gloo), store) {}
+  ~GlooGroup() override { close(); }
+
+  void abort() noexcept override {
+    if (const auto gloo = backend()) static_cast<GlooBackend&>(*gloo).end_work();
+  }
+  bool supports(c10::ScalarType dtype, Kind kind) const override { return gloo_supports(dtype, kind); }
+};
+
+}  // namespace
+
+C10dGroup::C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store)
+    : backend_(std::move(backend)), store_(store) {}
+
+c10::intrusive_ptr<Backend> C10dGroup::backend() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return backend_;
+}
+
+std::shared_ptr<distributed::Work> C10dGroup::start(Collective collective) {
+  const auto now = backend();
+  TORCH_CHECK(now != nullptr, "the process group was destroyed");
+  if (collective.kind == Kind::MonitoredBarrier) return std::make_shared<BlockingBarrier>(now, collective);
+  Launched launched = launch(*now, collective);
+  return std::make_shared<C10dWork>(std::move(launched), std::move(collective));
+}
+
+void C10dGroup::set_sequence_number() {
+  const auto now = backend();
+  TORCH_CHECK(now != nullptr, "the process group was destroyed");
+  now->setSequenceNumberForGroup();
+}
+
+void C10dGroup::close() noexcept {
+  abort();
+  c10::intrusive_ptr<Backend> ended;
+  c10::intrusive_ptr<c10d::ProcessGroup> wrapper;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended.swap(backend_);
+    wrapper.swap(process_group_);
+  }
+  // Here its threads end, unless a Reducer still has the process group.
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> C10dGroup::process_group() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  TORCH_CHECK(backend_ != nullptr, "the process group was destroyed");
+  if (process_group_ == nullptr) {
+    process_group_ = as_process_group(backend_, static_cast<const C10dStore&>(*store_).c10d(), true);
+  }
+  return process_group_;
+}
+
+distributed::Group* make_group(const std::shared_ptr<distributed::Store>& store,
+                               const distributed::GroupOptions& options) {
+  const auto& inner = static_cast<const C10dStore&>(*store).c10d();
+  TORCH_CHECK(options.backend == "gloo", "this libtorch has no backend ", options.backend);
+  return new GlooGroup(make_gloo(inner, options), store);  // owned by the caller: distributed::own_group
+}
+
+}  // namespace ltn::c10d_addon

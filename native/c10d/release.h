@@ -1,0 +1,31 @@
+// What differs between releases of c10d.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <type_traits>
+
+namespace ltn::c10d_addon {
+
+// From 2.0 on, a ProcessGroup holds one Backend for each type of device. Before, each ProcessGroup was a backend.
+constexpr bool kGroupsAreBackends = std::is_base_of_v<c10d::ProcessGroup, c10d::ProcessGroupGloo>;
+using Backend = std::conditional_t<kGroupsAreBackends, c10d::ProcessGroup, c10d::Backend>;
+
+// A template, so that the branch of other releases is not compiled.
+template <class Given, class Group = c10d::ProcessGroup>
+c10::intrusive_ptr<Group> as_process_group(const c10::intrusive_ptr<Given>& backend,
+                                           const c10::intrusive_ptr<c10d::Store>& store, bool is_gloo) {
+  if constexpr (std::is_base_of_v<Group, Given>) {
+    return backend;
+  } else {
+    auto group = c10::make_intrusive<Group>(store, backend->getRank(), backend->getSize());
+    const auto type = is_gloo ? Group::BackendType::GLOO : Group::BackendType::NCCL;
+    group->setBackend(is_gloo ? c10::DeviceType::CPU : c10::DeviceType::CUDA, type, backend);
+    group->setDefaultBackend(type);
+    return group;
+  }
+}
+
+}  // namespace ltn::c10d_addon

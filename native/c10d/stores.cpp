@@ -1,0 +1,32 @@
+#include "native/c10d/stores.h"
+
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+namespace ltn::c10d_addon {
+
+std::shared_ptr<distributed::Store> tcp_store(const distributed::TcpStoreOptions& options) {
+  c10d::TCPStoreOptions given;
+  given.port = options.port;
+  given.isServer = options.is_server;
+  if (options.world_size.has_value()) given.numWorkers = *options.world_size;
+  given.waitWorkers = options.wait_for_workers;
+  given.timeout = options.timeout;
+  given.multiTenant = true;  // as PyTorch's rendezvous: a process may open the same server again
+  auto store = c10::make_intrusive<c10d::TCPStore>(options.host, given);
+  const uint16_t port = store->getPort();
+  return std::make_shared<C10dStore>(std::move(store), port);
+}
+
+std::shared_ptr<distributed::Store> file_store(const std::string& path, int world_size) {
+  return std::make_shared<C10dStore>(c10::make_intrusive<c10d::FileStore>(path, world_size), uint16_t{0});
+}
+
+std::shared_ptr<distributed::Store> prefix_store(const std::string& prefix,
+                                                 const std::shared_ptr<distributed::Store>& store) {
+  const auto& inner = static_cast<const C10dStore&>(*store);
+  return std::make_shared<C10dStore>(c10::make_intrusive<c10d::PrefixStore>(prefix, inner.c10d()), inner.port());
+}
+
+}  // namespace ltn::c10d_addon

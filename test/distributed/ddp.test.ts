@@ -1,0 +1,128 @@
+/** DistributedDataParallel: Node's ranks train beside PyTorch's, and get the same bits. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { expectResident } from '../support/sanitized';
+import { answers, type Language, startRanks } from './ddp/ranks';
+
+const STEPS = 50;
+const CASES = ['plain', 'buckets', 'accumulated', 'unused', 'outputs', 'static', 'views', 'autocast', 'own buffers'];
+/** Results of each rank by case. */
+type Results = Record<string, { started: string; keys: string[]; weights: string; buffers: string; norms: string }>;
+
+async function train(languages: Language[], cases: string[] = CASES): Promise<Results[]> {
+  const ranks = await startRanks(languages, 'train', { STEPS: String(STEPS), CASES: JSON.stringify(cases) });
+  return (await answers(ranks)).map((lines) => Object.fromEntries(lines.map((line) => [line.case, line])));
+}
+
+/** All ranks have the same parameters before and after. */
+function agree(ranks: Results[], cases = CASES): void {
+  for (const name of cases) {
+    for (const key of ['started', 'weights', 'norms', 'keys'] as const) {
+      const values = ranks.map((rank) => rank[name]![key]);
+      expect([name, key, values]).toEqual([name, key, values.map(() => values[0])]);
+    }
+    expect(ranks[0]![name]!.weights).not.toBe(ranks[0]![name]!.started);
+  }
+}
+
+describe('two ranks', () => {
+  let python: Results[];
+  beforeAll(async () => {
+    python = await train(['python', 'python']);
+  });
+
+  test('of PyTorch agree, which the others are compared with', () => {
+    agree(python);
+    expect(python[0]!.plain!.keys[0]).toBe('module.conv.weight');
+  });
+
+  test.each([
+    ['one of PyTorch and one of Node', ['python', 'node']],
+    ['the other way round', ['node', 'python']],
+    ['both of Node', ['node', 'node']],
+  ] as [string, Language[]][])('%s: the bits of weights, buffers and norms of gradients', async (_, languages) => {
+    const ranks = await train(languages);
+    agree(ranks);
+    expect(ranks).toEqual(python);
+  });
+});
+
+test('four ranks of Node, and one of PyTorch among them', async () => {
+  const cases = ['plain', 'accumulated', 'unused'];
+  const node = await train(['node', 'node', 'node', 'node'], cases);
+  agree(node, cases);
+  expect(await train(['node', 'node', 'python', 'node'], cases)).toEqual(node);
+});
+
+test('steps in torch.run have the same bits, and leave the event loop free', async () => {
+  const [a, b] = await train(['node', 'node'], ['buckets', 'in torch.run']);
+  expect(a!['in torch.run']).toEqual({ ...a!.buckets, case: 'in torch.run' });
+  expect(b!['in torch.run']!.weights).toBe(a!.buckets!.weights);
+});
+
+/** 500 steps are quick; LIBTORCH_NODE_DDP_STEPS=10000 takes minutes. */
+const MANY = Number(process.env.LIBTORCH_NODE_DDP_STEPS ?? 500);
+/** Caches of allocators fill in the meantime. */
+const MOST_GROWTH_MB = 24;
+
+test.each(['0', '1'])('many steps hold what the first held (gradientAsBucketView: %s)', async (views) => {
+  const ranks = await answers(await startRanks(['node', 'node'], 'steps', { STEPS: String(MANY), VIEWS: views }));
+  for (const [{ counts, grownMb, freed }] of ranks as [any][]) {
+    expect(counts).toHaveLength(1);
+    expectResident(grownMb).toBeLessThan(MOST_GROWTH_MB);
+    expect(freed).toBeGreaterThanOrEqual(4 * (64 * 256 + 256 * 10)); // the buckets, at least
+  }
+});
+
+test('what cannot be trained is refused with a code', async () => {
+  const ranks = await answers(await startRanks(['node', 'node'], 'mismatch'));
+  for (const [{ said, left }] of ranks as [any][]) {
+    expect(said).toEqual({
+      'no group': expect.stringMatching(/^ERR_TORCH_DISTRIBUTED: .*process group/),
+      'no module': expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'module': expected a Module, got/),
+      'unknown option': expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*did you mean .?bucketCapMb/),
+      bucketCapMb: expect.stringMatching(
+        /^ERR_TORCH_ARGUMENT: .*'bucketCapMb': expected a positive number of MiB, got 0/,
+      ),
+      flag: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'staticGraph': expected a boolean, got 1/),
+      group: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*'processGroup': expected a ProcessGroup, got/),
+      frozen: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*a module with a parameter that requires a gradient/),
+      lazy: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*lazy parameters/),
+      'in torch.run': expect.stringMatching(/^ERR_TORCH_PENDING: .*outside torch\.run/),
+      copy: expect.stringMatching(/^ERR_TORCH_NOT_IMPLEMENTED: /),
+      noSync: expect.stringMatching(/^ERR_TORCH_ARGUMENT: .*noSync: argument 'fn'/),
+      disposed: expect.stringMatching(/^ERR_TORCH_DISPOSED: /),
+      shapes: expect.stringMatching(/^ERR_TORCH_DISTRIBUTED: /),
+    });
+    expect(left).toBe(true);
+  }
+});
+
+/** 3 times in CI; LIBTORCH_NODE_DDP_KILLS=100 takes long. */
+const KILLS = Number(process.env.LIBTORCH_NODE_DDP_KILLS ?? 3);
+
+test('a rank that is killed ends the others with a code, and the group resumes with the same bits', async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ddp-'));
+  const CHECKPOINT = path.join(folder, 'saved.pt');
+  try {
+    const [whole] = await answers(await startRanks(['node', 'node'], 'endless', { UNTIL: '8' }));
+    for (let i = 0; i < KILLS; i++) {
+      const victim = i % 2;
+      const ranks = await startRanks(['node', 'node'], 'endless', { CHECKPOINT, SAVE_AT: '4', TIMEOUT_MS: '30000' });
+      await ranks[0]!.shows(/"saved":4/);
+      ranks[victim]!.child.kill('SIGKILL');
+      const { code, stdout, stderr } = await ranks[1 - victim]!.ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout.trim().split('\n').at(-1)).toMatch(/^\{"code":"ERR_TORCH_(DISTRIBUTED|TIMEOUT)"/);
+      expect((await ranks[victim]!.ended).signal).toBe('SIGKILL');
+    }
+    const [again] = await answers(
+      await startRanks(['node', 'node'], 'endless', { CHECKPOINT, RESUME: '1', UNTIL: '8' }),
+    );
+    expect(again!.map(({ step }) => step).filter(Boolean)).toEqual([5, 6, 7, 8]);
+    expect(again!.at(-1)).toEqual(whole!.at(-1));
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,56 @@
+/** Starts the ranks of a group on this machine, in Node and in Python. */
+import * as net from 'node:net';
+import * as path from 'node:path';
+import type { Outcome } from '../../support/child';
+import { type Running, startProgram } from '../../support/program';
+import { LIB } from '../../support/torch';
+
+export type Language = 'node' | 'python';
+
+export const fixture = (name: string): string => path.join(__dirname, name);
+
+/** A port that was free just now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as net.AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** One process for each language in the list, with its place as its rank. */
+export async function startRanks(
+  languages: readonly Language[],
+  name: string,
+  env: Record<string, string> = {},
+): Promise<Running[]> {
+  const port = String(await freePort());
+  return languages.map((language, rank) => {
+    const whole = {
+      ...process.env,
+      ...{ LIB: `${LIB}/index.js`, MASTER_ADDR: '127.0.0.1', MASTER_PORT: port, OMP_NUM_THREADS: '1' },
+      ...{ RANK: String(rank), WORLD_SIZE: String(languages.length) },
+      ...env,
+    };
+    return language === 'node'
+      ? startProgram(process.execPath, [fixture(`${name}.cjs`)], whole)
+      : startProgram('/usr/bin/python3', [fixture(`${name}.py`)], whole);
+  });
+}
+
+/** What each rank printed, by line, as JSON; all must have succeeded. */
+export async function answers(ranks: readonly Running[]): Promise<any[][]> {
+  const ended: Outcome[] = await Promise.all(ranks.map((rank) => rank.ended));
+  expect(ended.map(({ code, signal, stderr }) => ({ code, signal, stderr: code === 0 ? '' : stderr }))).toEqual(
+    ended.map(() => ({ code: 0, signal: null, stderr: '' })),
+  );
+  return ended.map(({ stdout }) =>
+    stdout
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line)),
+  );
+}
