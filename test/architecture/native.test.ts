@@ -69,7 +69,14 @@ const SHARED: Record<string, readonly string[]> = {
   'codegen/model/fit.h': ['native/convert'],
 };
 const NOT_CODE: Record<string, readonly string[]> = {
-  native: ['CMakeLists.txt', 'c10d_sources.txt', 'core_sources.txt', 'cuda_none_sources.txt', 'cuda_sources.txt', 'node_sources.txt'],
+  native: [
+    'CMakeLists.txt',
+    'c10d_sources.txt',
+    'core_sources.txt',
+    'cuda_none_sources.txt',
+    'cuda_sources.txt',
+    'node_sources.txt',
+  ],
   codegen: ['CMakeLists.txt', 'ledger', 'spec'],
   'codegen/bindings': [],
 };

@@ -19,7 +19,14 @@ for (const dtype of ['float16', 'float32', 'float64', 'uint8', 'int8', 'int32', 
   await d.allReduce(t);
   assert.deepEqual(values(t), six(sum), dtype);
 }
-const combined = { product: (a, b) => a * b, min: Math.min, max: Math.max, band: (a, b) => a & b, bor: (a, b) => a | b, bxor: (a, b) => a ^ b };
+const combined = {
+  product: (a, b) => a * b,
+  min: Math.min,
+  max: Math.max,
+  band: (a, b) => a & b,
+  bor: (a, b) => a | b,
+  bxor: (a, b) => a ^ b,
+};
 for (const [op, combine] of Object.entries(combined)) {
   const t = row(rank + 1, 'int32');
   await d.allReduce(t, { op });
@@ -41,29 +48,51 @@ if (rank === 0) assert.deepEqual(values(reduced), six(sum));
 
 const list = ranks.map(() => row(-1));
 await d.allGather(list, row(rank));
-assert.deepEqual(list.map((t) => values(t)[0]), ranks);
+assert.deepEqual(
+  list.map((t) => values(t)[0]),
+  ranks,
+);
 const whole = torch.zeros([2 * size, 3]);
 await d.allGatherIntoTensor(whole, row(rank));
-assert.deepEqual(values(whole), ranks.flatMap((each) => six(each)));
+assert.deepEqual(
+  values(whole),
+  ranks.flatMap((each) => six(each)),
+);
 
 const gathered = rank === 0 ? ranks.map(() => row(-1)) : null;
 await d.gather(row(rank), gathered, 0);
-if (rank === 0) assert.deepEqual(gathered.map((t) => values(t)[0]), ranks);
+if (rank === 0)
+  assert.deepEqual(
+    gathered.map((t) => values(t)[0]),
+    ranks,
+  );
 
 const mine = row(-1);
 await d.scatter(mine, rank === 0 ? ranks.map((each) => row(each * 10)) : null, 0);
 assert.deepEqual(values(mine), six(rank * 10));
 
 const part = row(0);
-await d.reduceScatter(part, ranks.map((each) => row(each + rank)));
+await d.reduceScatter(
+  part,
+  ranks.map((each) => row(each + rank)),
+);
 assert.deepEqual(values(part), six(size * rank + sum - size));
 
 const come = ranks.map(() => row(-1));
-await d.allToAll(come, ranks.map((each) => row(rank * 100 + each)));
-assert.deepEqual(come.map((t) => values(t)[0]), ranks.map((each) => each * 100 + rank));
+await d.allToAll(
+  come,
+  ranks.map((each) => row(rank * 100 + each)),
+);
+assert.deepEqual(
+  come.map((t) => values(t)[0]),
+  ranks.map((each) => each * 100 + rank),
+);
 const single = torch.zeros([size]);
 await d.allToAllSingle(single, torch.tensor(ranks.map((each) => rank * 10 + each)));
-assert.deepEqual(values(single), ranks.map((each) => each * 10 + rank));
+assert.deepEqual(
+  values(single),
+  ranks.map((each) => each * 10 + rank),
+);
 
 // To the next rank, with any dtype, from a known and from any rank.
 const next = (rank + 1) % size;
@@ -80,13 +109,19 @@ assert.deepEqual([source, known, flags.all().item(), got.sum().item().re], [befo
 
 // Objects.
 const value = { rank, map: new Map([['bytes', new Uint8Array(rank + 1)]]) };
-assert.deepEqual(await d.allGatherObject(value), ranks.map((each) => ({ rank: each, map: new Map([['bytes', new Uint8Array(each + 1)]]) })));
+assert.deepEqual(
+  await d.allGatherObject(value),
+  ranks.map((each) => ({ rank: each, map: new Map([['bytes', new Uint8Array(each + 1)]]) })),
+);
 assert.deepEqual(await d.broadcastObject(rank, 1), 1);
 assert.deepEqual(await d.gatherObject(`r${rank}`, 1), rank === 1 ? ranks.map((each) => `r${each}`) : null);
 assert.deepEqual(await d.scatterObject(rank === 0 ? ranks.map((each) => [each]) : null), [rank]);
 const [, object] = await Promise.all([d.sendObject({ from: rank }, next), d.recvObject(before)]);
 assert.deepEqual(object, { from: before });
-await assert.rejects(d.sendObject(() => 1, next), { code: 'ERR_TORCH_ARGUMENT' });
+await assert.rejects(
+  d.sendObject(() => 1, next),
+  { code: 'ERR_TORCH_ARGUMENT' },
+);
 
 // Groups of some ranks; calls that are not awaited keep their order.
 const even = await d.newGroup(ranks.filter((each) => each % 2 === 0));
@@ -100,7 +135,10 @@ if (rank % 2 === 0) {
 }
 const many = Array.from({ length: 20 }, (_, i) => row(i));
 await Promise.all([...many.map((t) => d.allReduce(t)), d.allGatherObject(rank), d.allReduce(mean)]);
-assert.deepEqual(many.map((t) => values(t)[0]), many.map((_, i) => i * size));
+assert.deepEqual(
+  many.map((t) => values(t)[0]),
+  many.map((_, i) => i * size),
+);
 
 // A tensor that is disposed meanwhile.
 const { tensors } = torch.memory();
@@ -111,7 +149,10 @@ await pending;
 assert.ok(torch.memory().tensors <= tensors + 4);
 
 // Ranks that differ: an error on each, and the group still works.
-await assert.rejects(d.allReduce(torch.ones([rank + 1])), { code: 'ERR_TORCH_DISTRIBUTED', message: /float32\[1\].*float32\[2\]/ });
+await assert.rejects(d.allReduce(torch.ones([rank + 1])), {
+  code: 'ERR_TORCH_DISTRIBUTED',
+  message: /float32\[1\].*float32\[2\]/,
+});
 await assert.rejects(d.broadcast(row(1, rank === 0 ? 'int32' : 'float32'), 0), { code: 'ERR_TORCH_DISTRIBUTED' });
 await assert.rejects(rank === 0 ? d.allReduce(row(1)) : d.broadcast(row(1), 0), { code: 'ERR_TORCH_DISTRIBUTED' });
 await d.monitoredBarrier({ timeoutMs: 30_000 });

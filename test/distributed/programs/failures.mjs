@@ -25,7 +25,13 @@ const cases = {
       process.stdout.write('done\n', () => process.exit(0));
       return new Promise(() => {});
     }
-    await assert.rejects(d.broadcast(torch.ones([4]), 1).then(() => d.barrier()).then(() => d.barrier()), lost);
+    await assert.rejects(
+      d
+        .broadcast(torch.ones([4]), 1)
+        .then(() => d.barrier())
+        .then(() => d.barrier()),
+      lost,
+    );
   },
   /** A rank that does not come: named by the error. */
   async missing() {
@@ -35,7 +41,8 @@ const cases = {
   async late() {
     await join({ timeoutMs: 2000 });
     if (rank === 0) await assert.rejects(d.recv(torch.ones([4]), 1), late);
-    else await assert.rejects(d.recv(torch.ones([4]), 0), (error) => /ERR_TORCH_(TIMEOUT|DISTRIBUTED)/.test(error.code));
+    else
+      await assert.rejects(d.recv(torch.ones([4]), 0), (error) => /ERR_TORCH_(TIMEOUT|DISTRIBUTED)/.test(error.code));
   },
   /** Aborting a recv withdraws it; the group still works. */
   async aborts() {
