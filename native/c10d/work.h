@@ -18,7 +18,7 @@ class C10dWork final : public distributed::Work {
   bool on_end(std::function<void(std::exception_ptr)> done) override;
   void wait() override;
   void cancel() noexcept override;
-  int64_t source() const override { return work_->sourceRank(); }
+  int64_t source() const override { return collective_.kind == distributed::Kind::Recv ? work_->sourceRank() : -1; }
 
  private:
   bool is_point_to_point() const noexcept {

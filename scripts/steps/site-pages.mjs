@@ -2,7 +2,7 @@
 export const groups = {
   'First steps': ['installing', 'libtorch-package', 'from-pytorch', 'from-tfjs', 'comparison', 'types', 'errors'],
   Tensors: ['lifetimes', 'autograd', 'async', 'capture', 'threads', 'files', 'cuda'],
-  Training: ['training', 'data', 'optim', 'data-parallel'],
+  Training: ['training', 'data', 'optim', 'distributed', 'data-parallel'],
   Serving: ['serving', 'models', 'memory-limits', 'metrics', 'reliability', 'runtimes'],
   'Finding leaks': ['leak-audit', 'leak-hunt', 'testing', 'pprof', 'tensor-logger', 'verdicts', 'capture-format'],
   'The project': ['matrix', 'releasing', 'threat-model'],

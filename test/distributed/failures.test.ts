@@ -1,0 +1,85 @@
+/** What can go wrong between ranks is a coded error in bounded time: nothing hangs, and no process is ended by libtorch. */
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { failure } from '../support/async';
+import { torch } from '../support/torch';
+import { expectDone, nodes, PROGRAMS } from './ranks';
+
+const d = torch.distributed;
+
+test.each(['exits', 'missing', 'late', 'aborts', 'destroys', 'worker'])('%s', async (name) => {
+  expectDone(await nodes('failures.mjs', 2, [name]));
+});
+
+test('a rank that is killed', async () => {
+  const [rank0, rank1] = await nodes('failures.mjs', 2, ['killed']);
+  expect(rank1!.signal).toBe('SIGKILL');
+  expectDone([rank0!]);
+});
+
+describe('stores', () => {
+  test('a TCPStore and its client', async () => {
+    const server = await new d.TCPStore('127.0.0.1', 0, { isMaster: true, waitForWorkers: false }).ready();
+    const client = new d.TCPStore('127.0.0.1', server.port, { timeoutMs: 30_000 });
+    const waiting = client.get('later'); // does not hold up the others
+    await client.set('key', 'value');
+    expect(String(await server.get('key'))).toBe('value');
+    expect([await client.add('count', 2), await server.add('count', 3)]).toEqual([2, 5]);
+    expect([await client.check(['key']), await client.check(['key', 'none'])]).toEqual([true, false]);
+    expect(String(await client.compareSet('key', 'value', 'other'))).toBe('other');
+    expect(String(await client.compareSet('key', 'value', 'third'))).toBe('other');
+    expect([await client.deleteKey('key'), await client.deleteKey('key')]).toEqual([true, false]);
+    const part = new d.PrefixStore('part', client);
+    await part.set('key', new Uint8Array([1, 2]));
+    expect([...(await server.get('part/key'))]).toEqual([1, 2]);
+    await server.set('later', 'x');
+    expect(String(await waiting)).toBe('x');
+    const late = await failure(client.wait(['none'], 100));
+    expect([late.code, late.message]).toEqual(['ERR_TORCH_TIMEOUT', expect.stringContaining("'none'")]);
+    client.setTimeout(100);
+    expect((await failure(client.get('none'))).code).toBe('ERR_TORCH_TIMEOUT');
+  });
+
+  test('a master that cannot be reached', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => taken.once('listening', resolve));
+    const { port } = taken.address() as { port: number };
+    await new Promise((resolve) => taken.close(resolve));
+    const store = new d.TCPStore('127.0.0.1', port, { timeoutMs: 500 });
+    expect((await failure(store.set('key', 'value'))).code).toMatch(/^ERR_TORCH_(TIMEOUT|DISTRIBUTED)$/);
+  });
+
+  test('a rank that is taken, and another number of ranks', async () => {
+    const store = await new d.TCPStore('127.0.0.1', 0, { isMaster: true, waitForWorkers: false }).ready();
+    await store.set('libtorch_node/rank:0', 'host:1:other');
+    const options = { store, rank: 0, worldSize: 2, timeoutMs: 30_000 };
+    const taken = await failure(d.initProcessGroup(options));
+    expect([taken.code, taken.message]).toEqual(['ERR_TORCH_DISTRIBUTED', expect.stringContaining('rank 0')]);
+    const other = await failure(d.initProcessGroup({ ...options, worldSize: 3 }));
+    expect([other.code, other.message]).toEqual(['ERR_TORCH_DISTRIBUTED', expect.stringContaining('worldSize is 3')]);
+    expect(d.isInitialized()).toBe(false);
+  });
+
+  test('wrong arguments', async () => {
+    expect((await failure(d.initProcessGroup({ backend: 'mpi' }))).code).toBe('ERR_TORCH_ARGUMENT');
+    expect((await failure(d.initProcessGroup({ initMethod: 'http://a' }))).code).toBe('ERR_TORCH_ARGUMENT');
+    expect((await failure(d.initProcessGroup({ initMethod: 'tcp://a:1', rank: 2, worldSize: 2 }))).code).toBe(
+      'ERR_TORCH_ARGUMENT',
+    );
+    expect((await failure(d.barrier())).code).toBe('ERR_TORCH_DISTRIBUTED');
+  });
+});
+
+test('the second addon is loaded when it is first used', async () => {
+  const source = `
+    const torch = require(${JSON.stringify(path.join(PROGRAMS, '../../../dist/lib/index.js'))});
+    const has = () => require('fs').readFileSync('/proc/self/maps', 'utf8').includes('libtorch_node_distributed');
+    Object.keys(torch); Object.keys(torch.distributed); torch.distributed.isAvailable();
+    const before = has();
+    new torch.distributed.FileStore('/tmp/none-' + process.pid, 1);
+    console.log(before, has());`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', source]);
+  expect(stdout.trim()).toBe('false true');
+});

@@ -1,0 +1,87 @@
+/** `node failures.mjs method rank size case`: prints 'done' if the rank gets the error that it must get. */
+import assert from 'node:assert/strict';
+import { Worker } from 'node:worker_threads';
+import torch from '../../../dist/lib/index.mjs';
+
+const d = torch.distributed;
+const [initMethod, rankText, sizeText, name] = process.argv.slice(2);
+const [rank, worldSize] = [Number(rankText), Number(sizeText)];
+const join = (options = {}) => d.initProcessGroup({ initMethod, rank, worldSize, timeoutMs: 60_000, ...options });
+const lost = { code: 'ERR_TORCH_DISTRIBUTED' };
+const late = { code: 'ERR_TORCH_TIMEOUT' };
+
+const cases = {
+  /** Rank 1 is killed in the middle of a collective. */
+  async killed() {
+    await join();
+    if (rank === 1) return process.kill(process.pid, 'SIGKILL');
+    await assert.rejects(d.allReduce(torch.ones([4])), lost);
+  },
+  /** Rank 1 ends by process.exit while its collective is in progress. */
+  async exits() {
+    await join();
+    if (rank === 1) {
+      d.allReduce(torch.ones([4])).catch(() => {});
+      process.stdout.write('done\n', () => process.exit(0));
+      return new Promise(() => {});
+    }
+    await assert.rejects(
+      d
+        .broadcast(torch.ones([4]), 1)
+        .then(() => d.barrier())
+        .then(() => d.barrier()),
+      lost,
+    );
+  },
+  /** A rank that does not come: named by the error. */
+  async missing() {
+    if (rank === 1) return;
+    await assert.rejects(join({ timeoutMs: 2000 }), { ...late, message: /rank 1 has not joined/ });
+  },
+  async late() {
+    await join({ timeoutMs: 2000 });
+    if (rank === 0) await assert.rejects(d.recv(torch.ones([4]), 1), late);
+    else
+      await assert.rejects(d.recv(torch.ones([4]), 0), (error) => /ERR_TORCH_(TIMEOUT|DISTRIBUTED)/.test(error.code));
+  },
+  /** Aborting a recv withdraws it; the group still works. */
+  async aborts() {
+    await join();
+    if (rank === 0) {
+      const stop = new AbortController();
+      const waiting = d.recv(torch.ones([4]), 1, { signal: stop.signal, tag: 3 });
+      stop.abort(new Error('enough'));
+      await assert.rejects(waiting, { message: 'enough' });
+    }
+    await d.barrier();
+  },
+  /** Destroying a group ends what waits in it. */
+  async destroys() {
+    await join();
+    if (rank === 0) {
+      const waiting = assert.rejects(d.recv(torch.ones([4]), 1), { ...lost, message: /destroyed/ });
+      await d.destroyProcessGroup();
+      await waiting;
+    } else await assert.rejects(d.recv(torch.ones([4]), 0), lost);
+  },
+  /** A worker that is terminated with a collective in progress. */
+  async worker() {
+    if (rank === 1) return cases.destroys();
+    const source = `
+      const { workerData, parentPort } = require('node:worker_threads');
+      const torch = require(workerData.library);
+      const d = torch.distributed;
+      d.initProcessGroup(workerData.options).then(() => {
+        d.recv(torch.ones([4]), 1).catch(() => {});
+        parentPort.postMessage('waits');
+      });`;
+    const library = new URL('../../../dist/lib/index.js', import.meta.url).pathname;
+    const options = { initMethod, rank, worldSize, timeoutMs: 60_000 };
+    const worker = new Worker(source, { eval: true, workerData: { library, options } });
+    await new Promise((resolve) => worker.once('message', resolve));
+    await worker.terminate();
+  },
+};
+
+await cases[name]();
+console.log('done');

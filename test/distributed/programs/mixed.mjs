@@ -1,0 +1,34 @@
+/** The Node rank beside mixed.py. */
+import assert from 'node:assert/strict';
+import torch from '../../../dist/lib/index.mjs';
+
+const d = torch.distributed;
+const [method, rank, size] = process.argv.slice(2);
+await d.initProcessGroup({ initMethod: method, rank: Number(rank), worldSize: Number(size), timeoutMs: 60_000 });
+const same = (tensor, values) => assert.deepEqual(tensor.flatten().toArray().map(Number), values);
+const four = (value) => Array(4).fill(value);
+const t = torch.full([4], 2);
+await d.allReduce(t);
+same(t, four(3));
+await d.broadcast(t.fill_(1), 1);
+same(t, four(1));
+const parts = [0, 1].map(() => torch.zeros([2], { dtype: 'int64' }));
+await d.allGather(parts, torch.full([2], 1n));
+same(torch.cat(parts), [0, 0, 1, 1]);
+await d.reduce(t.fill_(2), 0, { op: 'max' });
+await d.gather(torch.full([3], 1), null, 0);
+const own = torch.zeros([3]);
+await d.scatter(own, null, 0);
+same(own, [6, 6, 6]);
+const out = torch.zeros([2]);
+await d.allToAllSingle(out, torch.tensor([10, 11]));
+same(out, [1, 11]);
+assert.equal(await d.recv(own, 0, { tag: 7 }), 0);
+same(own, [0, 1, 2]);
+await d.send(own.fill_(9), 0, { tag: 8 });
+const group = await d.newGroup([0, 1]);
+await d.allReduce(t.fill_(1), { group });
+same(t, four(2));
+await d.monitoredBarrier({ timeoutMs: 30_000 });
+await d.barrier();
+console.log('done');
