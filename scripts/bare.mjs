@@ -91,7 +91,10 @@ const checks = [
      node_modules/.bin/esbuild core.js --bundle --platform=node --external:libtorch-node --outfile=bundle/core.js &&
      node --expose-gc bundle/core.js`,
   ],
-  ['pnpm', `${project('pnpm')} && npm exec --yes --package=pnpm@${PNPM} -- pnpm add --ignore-scripts ${both} && ${core}`],
+  [
+    'pnpm',
+    `${project('pnpm')} && npm exec --yes --package=pnpm@${PNPM} -- pnpm add --ignore-scripts ${both} && ${core}`,
+  ],
   [
     'yarn',
     `${project('yarn')} && npm exec --yes --package=yarn@${YARN} -- yarn add --ignore-scripts ${both.replace(/\S+/g, 'file:$&')} && ${core}`,
