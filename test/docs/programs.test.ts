@@ -76,6 +76,7 @@ test('there is a program to paste for each subject of the first screen', () => {
 const withoutProgram = new Set(
   [
     'capture-format',
+    'comparison',
     'releasing',
     'matrix',
     'threat-model',
