@@ -38,7 +38,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   for (const ExportList& list :
        {handle_exports(), tensor_exports(), data_exports(), file_exports(), autograd_exports(), gradient_exports(),
         hook_exports(), autocast_exports(), function_exports(), anomaly_exports(), memory_exports(), library_exports(),
-        cuda_exports(), watch_exports(), share_exports(), async_exports(), capture_exports(), model_exports(), optim_exports()}) {
+        cuda_exports(), watch_exports(), share_exports(), async_exports(), capture_exports(), model_exports(),
+        optim_exports()}) {
     for (size_t i = 0; i < list.count; ++i) {
       const Export& entry = list.begin[i];
       exports.Set(entry.name, make_function(env, state->bind_export(entry.row), entry.name));
