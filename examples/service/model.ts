@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
-import { type Choice, choose } from './choose';
 import { ModelRefused } from './failures';
 import { SIDE } from './input';
 
@@ -31,34 +30,26 @@ export async function loadModel({ bytes, version }: ModelFile): Promise<Model> {
     // Loaded outside every scope and owned by us until dispose(), not by the collector.
     script = torch.keep(torch.jit.load(bytes));
     script.eval();
-    const scripted = modelOf(script, version);
-    await tryOut(scripted); // before it is measured
-    const choice = choose(script);
-    console.log(`model ${version} runs ${choice.why}`);
-    return modelOf(script, version, choice);
+    const model = modelOf(script, version);
+    await tryOut(model);
+    return model;
   } catch (error) {
     script?.dispose();
     throw error instanceof ModelRefused ? error : new ModelRefused((error as Error).message.split('\n')[0]);
   }
 }
 
-function modelOf(script: torch.ScriptModule, version: string, choice?: Choice): Model {
-  const optimised = choice?.optimised;
+function modelOf(script: torch.ScriptModule, version: string): Model {
   return {
     version,
     forward(images) {
-      const model = optimised !== undefined && images.shape[0]! >= choice!.from ? optimised : script;
       let result: Promise<Tensor>;
-      // libtorch 2.6 runs optimised models in this mode only.
-      torch.inferenceMode(() => {
-        result = model.async.forward(images);
+      torch.noGrad(() => {
+        result = script.async.forward(images);
       });
       return result!;
     },
-    dispose() {
-      script.dispose();
-      optimised?.dispose();
-    },
+    dispose: () => script.dispose(),
   };
 }
 
