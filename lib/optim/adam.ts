@@ -2,7 +2,19 @@
 import { native } from '../addon/native';
 import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
-import { BuiltIn, decayed, isFused, nextStep, orFused, real, scalar, towards, zerosLike } from './built-in';
+import {
+  BuiltIn,
+  decayed,
+  hasRounding,
+  isFused,
+  nextStep,
+  orFused,
+  real,
+  roundingOf,
+  scalar,
+  towards,
+  zerosLike,
+} from './built-in';
 import { pow } from './c-math';
 import { type Due, fusedAdam } from './fused';
 import type { ParamGroup, Params } from './groups';
@@ -32,6 +44,7 @@ abstract class Moments extends BuiltIn<AdamOptions> {
   protected override update(parameter: Tensor, gradient: Tensor, state: ParamState, group: Group): void {
     const { weightDecay, betas, amsgrad, maximize, capturable, differentiable } = group;
     const [beta1, beta2] = betas!;
+    const round = roundingOf(group);
     let grad = towards(gradient, maximize);
     const { step } = state;
     if (capturable) {
@@ -44,7 +57,7 @@ abstract class Moments extends BuiltIn<AdamOptions> {
     const isComplex = parameter.isComplex();
     const target = real(isComplex, parameter);
     if (!this._isDecoupled(group)) grad = decayed(grad, parameter, weightDecay!);
-    else if (weightDecay !== 0) target.mul_(1 - group.lr! * weightDecay!);
+    else if (weightDecay !== 0) target.mul_(round(1 - round(group.lr! * round(weightDecay!))));
     grad = real(isComplex, grad);
     const average = real(isComplex, state.exp_avg);
     const squares = real(isComplex, state.exp_avg_sq);
@@ -60,7 +73,7 @@ abstract class Moments extends BuiltIn<AdamOptions> {
         second.maximum(squares, { out: second });
       }
       const denominator = (second.sqrt() as Tensor).div(correction2).add_(group.eps!);
-      target.addcdiv_(average, denominator, { value: -(group.lr! / correction1) });
+      target.addcdiv_(average, denominator, { value: -round(group.lr! / round(correction1)) });
     }
   }
 
@@ -76,6 +89,7 @@ abstract class Moments extends BuiltIn<AdamOptions> {
 
   override _stepAtOnce(group: Group): boolean {
     if (isFused(group)) return false;
+    if (hasRounding(group)) return false;
     if (group.capturable || group.differentiable || this.update !== Moments.prototype.update) return false;
     const largest = group.amsgrad ? 'max_exp_avg_sq' : null;
     const { rows, count } = rowsOf(group.params, this.state, ['exp_avg', 'exp_avg_sq', largest, 'step']);

@@ -1,6 +1,7 @@
 /** What the built-in optimizers have in common: options of the release, dense gradients, steps counted in the state. */
 import { tensor } from '../elements/create';
-import { codedError } from '../errors/errors';
+import { codedError, refusal } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { checkKinds, optionsOf } from './checks';
 import { acceptFused, checkFused, hasFused } from './fused';
@@ -20,6 +21,7 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
     this._kind = kind;
     this.#kinds = { ...this.defaults, lr: 0 };
     checkFused(this._name(), this.defaults as Record<string, unknown>);
+    this.#demandRate();
     for (const mode of ['capturable', 'differentiable', 'fused']) {
       if ((this.defaults as Record<string, unknown>)[mode] !== true || this._modes().includes(mode)) continue;
       const message = `${this._name()}: expected ${mode}: false, got true, which is not implemented`;
@@ -27,9 +29,29 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
     }
   }
 
+  /** Refuses a learning rate that is a tensor where the formula does not use it as one. */
+  #demandRate(): void {
+    for (const { lr, foreach, differentiable } of this.paramGroups as Record<string, any>[]) {
+      if (!isTensor(lr)) continue;
+      if (foreach === true && /^AdamW?$/.test(this._kind)) {
+        throw refusal(this._name(), 'lr', 'a number, since foreach is true', 'a Tensor');
+      }
+      if (differentiable === true && lr.requiresGrad) {
+        throw refusal(this._name(), 'lr', 'a Tensor whose gradient is not recorded', 'one that requires it');
+      }
+    }
+  }
+
   /** @internal The modes that the formula has. */
   _modes(): readonly string[] {
-    return [];
+    return ['differentiable'];
+  }
+
+  /** As in Python, a learning rate that is a tensor is used as the number in it. */
+  override _inNumbers(group: ParamGroup<O>): ParamGroup<O> {
+    const { lr } = group as { lr: unknown };
+    if (!isTensor(lr)) return group;
+    return { ...group, lr: numberIn(lr), [rounding]: roundingTo(lr.dtype) };
   }
 
   override _demandOptions(fn: string): void {
@@ -63,6 +85,23 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   }
 }
 
+const rounding = Symbol('rounding');
+type Rounding = (value: number) => number;
+const exactly: Rounding = (value) => value;
+
+/** Rounds as arithmetic on tensors of the dtype does: double precision is enough for one operation on smaller floats. */
+function roundingTo(dtype: string): Rounding {
+  if (dtype === 'float64') return exactly;
+  if (dtype === 'float32') return Math.fround;
+  return (value) => ownScope(() => numberIn(tensor(value, { dtype: dtype as 'float16' }) as Tensor));
+}
+
+/** How numbers are rounded that a formula computes with the learning rate of a group: it may be a tensor in float32. */
+export const roundingOf = (group: object): Rounding => (group as { [rounding]?: Rounding })[rounding] ?? exactly;
+
+/** Whether the group's learning rate is a tensor. */
+export const hasRounding = (group: object): boolean => rounding in group;
+
 /** Whether the steps of a group are fused. */
 export const isFused = (group: object): boolean => (group as { fused?: unknown }).fused === true;
 
@@ -93,3 +132,7 @@ export const decayed = (grad: Tensor, parameter: Tensor, weightDecay: number): T
 
 export const towards = (grad: Tensor, maximize: boolean | undefined): Tensor =>
   maximize === true ? (grad.neg() as Tensor) : grad;
+
+/** A tensor plus a number: in place, unless gradients are recorded through it. */
+export const plus = (tensor: Tensor, value: number, differentiable: boolean | undefined): Tensor =>
+  differentiable === true ? (tensor.add(value) as Tensor) : tensor.add_(value);

@@ -1,11 +1,13 @@
 /** Reads the parameters of an optimizer: tensors, [name, tensor] pairs, or groups of them with options of their own. */
 import { isOptions, unknownOption } from '../addon/options';
+import { inGradMode } from '../autograd/mode';
 import { warn } from '../call/warnings';
 import { argumentError, refusal } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { checkKinds } from './checks';
 import { takesNames } from './release';
+import { owned } from './state-dict';
 
 /** One parameter; from libtorch 2.6 on also with its name, as `namedParameters()` gives it. */
 export type Parameter = Tensor | readonly [name: string, parameter: Tensor];
@@ -16,8 +18,24 @@ export type GivenGroup<O> = { params: Tensor | Iterable<Parameter> } & Partial<O
 /** What an optimizer takes: any iterable of parameters, or of groups. */
 export type Params<O> = Iterable<Parameter> | Iterable<GivenGroup<O>>;
 
-/** A group as the optimizer keeps it: every option has a value. */
-export type ParamGroup<O> = { params: Tensor[] } & Required<O> & { [more: string]: any };
+/**
+ * A group as the optimizer keeps it: every option has a value. The learning rate has the type of a number, so that a program
+ * can compute with it; only if a tensor was given, it is that tensor.
+ */
+export type ParamGroup<O> = { params: Tensor[] } & Required<
+  O extends { lr?: unknown } ? Omit<O, 'lr'> & { lr: number } : O
+> & {
+    [more: string]: any;
+  };
+
+/** The learning rate of a group as a number. */
+export const rateIn = ({ lr }: { lr?: unknown }): number => (isTensor(lr) ? (lr.item() as number) : (lr as number));
+
+/** Sets the learning rate of a group: the number, or the value of its tensor. */
+export function setRate(group: Record<string, any>, value: number): void {
+  if (isTensor(group.lr)) inGradMode(false, () => group.lr.fill_(value));
+  else group.lr = value;
+}
 
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as Iterable<unknown>)[Symbol.iterator] === 'function';
@@ -88,7 +106,8 @@ export function completed<O extends object>(
     group[name] = Array.isArray(value) ? [...value] : value;
   }
   if (names.length > 0) group.paramNames = names;
-  checkKinds(fn, group, known);
+  checkKinds(fn, group, 'lr' in known ? { ...known, lr: isTensor(known.lr) ? 0 : known.lr } : known);
+  if (isTensor(group.lr)) owned(group.lr);
   if (new Set(params).size < params.length) {
     warn(`${fn}: a group contains a parameter twice, which takes part in a step as often`);
   }

@@ -1,12 +1,15 @@
 /** torch.optim: optimizers, schedules of the learning rate, averages of weights. Python's torch/optim. */
 export { Adam, AdamW } from './adam';
 export type { GivenGroup, Parameter, ParamGroup, Params } from './groups';
+export type { OptimizerHookHandle, OptimizerHookOptions, OptimizerStateDictHook, StepHook } from './hooks';
 export { LBFGS } from './lbfgs';
 export * as lrScheduler from './lr-scheduler';
 export { Adamax, NAdam, RAdam } from './moments';
-export { Optimizer, type StepHook, type StepHookHandle, type ZeroGradOptions } from './optimizer';
+export { Adafactor, Muon } from './newer';
+export { Optimizer, type ZeroGradOptions } from './optimizer';
 export type {
   AdadeltaOptions,
+  AdafactorOptions,
   AdagradOptions,
   AdamaxOptions,
   AdamOptions,
@@ -15,8 +18,10 @@ export type {
   LBFGSOptions,
   ModeOptions,
   MomentOptions,
+  MuonOptions,
   NAdamOptions,
   RAdamOptions,
+  Rate,
   RMSpropOptions,
   RpropOptions,
   SGDOptions,

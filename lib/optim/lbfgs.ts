@@ -109,7 +109,9 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     else state.prev_flat_grad = owned(grad.clone() as Tensor);
     state.prev_loss = lossBefore;
     const sum = () => (grad.abs() as Tensor).sum() as Tensor;
-    state.t = kept(isFirst ? mul(min(1, div(1, sum())), lr!) : lr!);
+    // A copy of a rate that is a tensor: `dispose` releases the state.
+    const rate: Num = isTensor(lr) ? (lr.clone() as Tensor) : lr!;
+    state.t = kept(isFirst ? mul(min(1, div(1, sum())), rate) : rate);
     const slope = grad.dot(direction) as Tensor;
     if (less(-toleranceChange!, slope)) return false;
 

@@ -1,6 +1,7 @@
 /** torch/optim/adamax.py, nadam.py, radam.py. */
+import { ops } from '../autograd/tuples';
 import type { Tensor } from '../tensor/tensor';
-import { BuiltIn, decayed, nextStep, numberIn, real, scalar, towards, zerosLike } from './built-in';
+import { BuiltIn, decayed, nextStep, numberIn, plus, real, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
 import type { ParamGroup, Params } from './groups';
 import type { AdamaxOptions, NAdamOptions, RAdamOptions } from './options';
@@ -21,8 +22,10 @@ export class Adamax extends BuiltIn<AdamaxOptions> {
     parameter: Tensor,
     gradient: Tensor,
     state: ParamState,
-    { lr, betas, eps, weightDecay, maximize }: ParamGroup<AdamaxOptions>,
+    group: ParamGroup<AdamaxOptions>,
   ): void {
+    const { lr, betas, eps, weightDecay, maximize, differentiable } = group;
+    const round = roundingOf(group);
     const [beta1, beta2] = betas!;
     const step = nextStep(state);
     const isComplex = parameter.isComplex();
@@ -30,8 +33,11 @@ export class Adamax extends BuiltIn<AdamaxOptions> {
     const average = real(isComplex, state.exp_avg);
     const norm = real(isComplex, state.exp_inf);
     approach(average, grad, beta1);
-    adamaxNorm(norm.mul_(beta2), (grad.abs() as Tensor).add_(eps!));
-    real(isComplex, parameter).addcdiv_(average, norm, { value: -(lr! / (1 - pow(beta1, step))) });
+    const both = [norm.mul_(beta2), (grad.abs() as Tensor).add_(eps!)] as const;
+    if (differentiable) norm.copy_(ops().stack!([...both], 0).amax([0]) as Tensor);
+    else adamaxNorm(...both);
+    const rate = round(lr! / round(1 - pow(beta1, step)));
+    real(isComplex, parameter).addcdiv_(average, norm, { value: -rate });
   }
 }
 
@@ -55,14 +61,15 @@ export class NAdam extends BuiltIn<NAdamOptions> {
     state: ParamState,
     group: ParamGroup<NAdamOptions>,
   ): void {
-    const { betas, weightDecay, momentumDecay } = group;
+    const { betas, weightDecay, momentumDecay, differentiable } = group;
     const [beta1, beta2] = betas!;
+    const round = roundingOf(group);
     const lr = group.lr!;
     const step = nextStep(state);
     const isComplex = takesComplexMoments && parameter.isComplex();
     const target = real(isComplex, parameter);
     let grad = real(isComplex, towards(gradient, group.maximize));
-    if (group.decoupledWeightDecay) target.mul_(1 - lr * weightDecay!);
+    if (group.decoupledWeightDecay) target.mul_(round(1 - round(lr * round(weightDecay!))));
     else grad = decayed(grad, target, weightDecay!);
     const average = real(isComplex, state.exp_avg);
     const squares = real(isComplex, state.exp_avg_sq);
@@ -72,9 +79,18 @@ export class NAdam extends BuiltIn<NAdamOptions> {
     product.mul_(mu);
     approach(average, grad, beta1);
     squares.mul_(beta2).addcmul_(grad, grad, { value: 1 - beta2 });
-    const denominator = ((squares.div(1 - pow(beta2, step)) as Tensor).sqrt() as Tensor).add_(group.eps!);
-    target.addcdiv_(grad, denominator, { value: (-lr * (1 - mu)) / (1 - numberIn(product)) });
-    target.addcdiv_(average, denominator, { value: (-lr * muNext) / (1 - nadamNext(product, mu, muNext)) });
+    const corrected = (squares.div(1 - pow(beta2, step)) as Tensor).sqrt() as Tensor;
+    const denominator = plus(corrected, group.eps!, differentiable);
+    const [ofGrad, ofAverage] = [round(-lr * round(1 - mu)), round(-lr * round(muNext))];
+    if (differentiable) {
+      const scale = (given: Tensor, rate: number): Tensor =>
+        (given.neg() as Tensor).add(1).reciprocal().mul(rate) as Tensor;
+      target.addcdiv_(grad.mul(scale(product, ofGrad)) as Tensor, denominator);
+      target.addcdiv_(average.mul(scale(product.mul(muNext) as Tensor, ofAverage)) as Tensor, denominator);
+      return;
+    }
+    target.addcdiv_(grad, denominator, { value: round(ofGrad / round(1 - numberIn(product))) });
+    target.addcdiv_(average, denominator, { value: round(ofAverage / round(1 - nadamNext(product, mu, muNext))) });
   }
 }
 
@@ -94,14 +110,15 @@ export class RAdam extends BuiltIn<RAdamOptions> {
     state: ParamState,
     group: ParamGroup<RAdamOptions>,
   ): void {
-    const { betas, weightDecay } = group;
+    const { betas, weightDecay, differentiable } = group;
     const [beta1, beta2] = betas!;
+    const round = roundingOf(group);
     const lr = group.lr!;
     const step = nextStep(state);
     const isComplex = takesComplexMoments && parameter.isComplex();
     const target = real(isComplex, parameter);
     let grad = real(isComplex, towards(gradient, group.maximize));
-    if (group.decoupledWeightDecay) target.mul_(1 - lr * weightDecay!);
+    if (group.decoupledWeightDecay) target.mul_(round(1 - round(lr * round(weightDecay!))));
     else grad = decayed(grad, target, weightDecay!);
     const average = real(isComplex, state.exp_avg);
     const squares = real(isComplex, state.exp_avg_sq);
@@ -117,7 +134,7 @@ export class RAdam extends BuiltIn<RAdamOptions> {
       return;
     }
     const rectified = root(((rho - 4) * (rho - 2) * rhoInf) / ((rhoInf - 4) * (rhoInf - 2) * rho));
-    const deviation = (squares.sqrt() as Tensor).add_(group.eps!);
+    const deviation = plus(squares.sqrt() as Tensor, group.eps!, differentiable);
     const adaptive = (deviation.reciprocal() as Tensor).mul(root(correction2)) as Tensor;
     target.add_((scaled.mul(adaptive) as Tensor).mul(rectified) as Tensor, { alpha: -1 });
   }

@@ -14,19 +14,16 @@ import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Due } from './fused';
 import { completed, type GivenGroup, groupsOf, type ParamGroup, type Params } from './groups';
+import {
+  type OptimizerHookHandle,
+  type OptimizerHookOptions,
+  OptimizerHooks,
+  type OptimizerStateDictHook,
+  type StepHook,
+} from './hooks';
 import { camelCase, cast, type OptimizerStateDict, owned, type ParamState, packed, read } from './state-dict';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
-
-/** Removes a hook. */
-export interface StepHookHandle {
-  /** Stops calling the function. Further calls do nothing. */
-  remove(): void;
-  [Symbol.dispose](): void;
-}
-
-/** Gets the optimizer before or after each step. */
-export type StepHook = (optimizer: Optimizer<any>) => void;
 
 export interface ZeroGradOptions {
   /** Drop the gradients instead of filling them with zeros. Default: true. */
@@ -47,8 +44,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   paramGroups: ParamGroup<O>[] = [];
   /** The state of each parameter that took part in a step, under Python's names. */
   readonly state = new Map<Tensor, ParamState>();
-  readonly #before = new Set<StepHook>();
-  readonly #after = new Set<StepHook>();
+  readonly #hooks = new OptimizerHooks();
   #isDisposed = false;
 
   constructor(params: Params<O>, defaults: O) {
@@ -70,7 +66,13 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
 
   #add(fn: string, given: GivenGroup<O>): void {
     const taken = this.paramGroups.flatMap(({ params }) => params);
-    this.paramGroups.push(completed<O>(fn, given, this.defaults as Record<string, unknown>, taken));
+    const group = completed<O>(fn, given, this.defaults as Record<string, unknown>, taken);
+    const [first] = this.paramGroups;
+    const isNamed = (one: ParamGroup<O>) => (one as { paramNames?: unknown }).paramNames !== undefined;
+    if (first !== undefined && isNamed(first) !== isNamed(group)) {
+      throw refusal(fn, 'params', 'a name for the parameters of all groups or of none', 'a group that differs');
+    }
+    this.paramGroups.push(group);
   }
 
   /**
@@ -100,10 +102,10 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     this.#demandLive(fn);
     if (closure !== undefined && typeof closure !== 'function')
       throw argumentError(fn, 'closure', 'a function', closure);
-    for (const hook of this.#before) asUser(() => hook(this));
+    this.#hooks.before.call(this);
     this.#demandLive(fn); // a hook may dispose it
     const result = body();
-    for (const hook of this.#after) asUser(() => hook(this));
+    this.#hooks.after.call(this);
     const count = stepCounts.get(this);
     if (count !== undefined) stepCounts.set(this, count + 1);
     return result;
@@ -121,7 +123,13 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     return result;
   }
 
-  #stepGroup(fn: string, group: ParamGroup<O>): void {
+  /** @internal The group as formulas take it. */
+  _inNumbers(group: ParamGroup<O>): ParamGroup<O> {
+    return group;
+  }
+
+  #stepGroup(fn: string, given: ParamGroup<O>): void {
+    const group = this._inNumbers(given);
     if (this._stepAtOnce(group)) return;
     if (this.paramGroups.length === 1) this._demandUsable(fn, group);
     // All states are there before the first parameter changes, so that a gradient that is refused changes nothing.
@@ -216,13 +224,17 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
 
   /** The state in Python's form; its tensors are those of the optimizer, not copies. For torch.save and loadStateDict. */
   stateDict(): OptimizerStateDict {
-    return packed(this.paramGroups, this.state);
+    return this.#hooks.stateDict(this._name('stateDict'), this, () => packed(this.paramGroups, this.state));
   }
 
   /** Takes a copy of a state of stateDict, of this library or of Python, with the options of its groups. */
   loadStateDict(stateDict: object): void {
     const fn = this._name('loadStateDict');
     this.#demandLive(fn);
+    this.#hooks.load(fn, this, stateDict, (dict) => this.#load(fn, dict));
+  }
+
+  #load(fn: string, stateDict: object): void {
     const saved = read(fn, stateDict, this.paramGroups);
     const byNumber = new Map<unknown, Tensor>();
     for (const [i, { params }] of saved.groups.entries()) {
@@ -242,7 +254,9 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     }
     this.paramGroups = saved.groups.map((group, i) => {
       const { params: _, ...options } = group;
-      const named = Object.entries(options).map(([name, value]) => [camelCase(name), value]);
+      const own = (value: unknown) =>
+        isTensor(value) ? owned(ownScope(() => value.detach().clone() as Tensor)) : value;
+      const named = Object.entries(options).map(([name, value]) => [camelCase(name), own(value)]);
       return { ...this._otherDefaults(), ...Object.fromEntries(named), params: this.paramGroups[i]!.params };
     });
     this.state.clear();
@@ -260,23 +274,33 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   }
 
   /** Calls `hook` before each step. */
-  registerStepPreHook(hook: StepHook): StepHookHandle {
-    return this.#register('registerStepPreHook', this.#before, hook);
+  registerStepPreHook(hook: StepHook): OptimizerHookHandle {
+    return this.#hooks.before.add(this._name('registerStepPreHook'), hook);
   }
 
   /** Calls `hook` after each step. */
-  registerStepPostHook(hook: StepHook): StepHookHandle {
-    return this.#register('registerStepPostHook', this.#after, hook);
+  registerStepPostHook(hook: StepHook): OptimizerHookHandle {
+    return this.#hooks.after.add(this._name('registerStepPostHook'), hook);
   }
 
-  #register(method: string, hooks: Set<StepHook>, hook: StepHook): StepHookHandle {
-    if (typeof hook !== 'function') throw argumentError(this._name(method), 'hook', 'a function', hook);
-    const own: StepHook = (optimizer) => hook(optimizer);
-    hooks.add(own);
-    const remove = () => {
-      hooks.delete(own);
-    };
-    return { remove, [Symbol.dispose]: remove };
+  /** Calls `hook` before each `stateDict()`. */
+  registerStateDictPreHook(hook: StepHook, options?: OptimizerHookOptions): OptimizerHookHandle {
+    return this.#hooks.beforeStateDict.add(this._name('registerStateDictPreHook'), hook, options);
+  }
+
+  /** Calls `hook` with the result of each `stateDict()`. */
+  registerStateDictPostHook(hook: OptimizerStateDictHook, options?: OptimizerHookOptions): OptimizerHookHandle {
+    return this.#hooks.afterStateDict.add(this._name('registerStateDictPostHook'), hook, options);
+  }
+
+  /** Calls `hook` with what is passed to each `loadStateDict`. */
+  registerLoadStateDictPreHook(hook: OptimizerStateDictHook, options?: OptimizerHookOptions): OptimizerHookHandle {
+    return this.#hooks.beforeLoad.add(this._name('registerLoadStateDictPreHook'), hook, options);
+  }
+
+  /** Calls `hook` after each `loadStateDict`. */
+  registerLoadStateDictPostHook(hook: StepHook, options?: OptimizerHookOptions): OptimizerHookHandle {
+    return this.#hooks.afterLoad.add(this._name('registerLoadStateDictPostHook'), hook, options);
   }
 
   /** Releases the state now, also the tensors of state dicts that were taken; the parameters stay. */

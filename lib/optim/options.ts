@@ -1,9 +1,13 @@
 /** The options of the optimizers. Defaults are those of PyTorch of libtorch's release; they are named where they differ. */
+import type { Tensor } from '../tensor/tensor';
+
+/** A number, or a tensor of one element, whose value is read in each step. */
+export type Rate = number | Tensor;
 
 /** Options that several optimizers have. */
 export interface CommonOptions {
   /** The learning rate. Default: 1e-3 (Adam, AdamW, RAdam, SparseAdam, SGD from libtorch 2 on), 2e-3 (Adamax, NAdam), 1e-2, or 1. */
-  lr?: number | undefined;
+  lr?: Rate | undefined;
   /** Accepted as in Python; the results are those of Python's loop over the parameters, its default on the CPU. */
   foreach?: boolean | null | undefined;
   /** Increase the objective instead of decreasing it. Default: false. NAdam and RAdam: from libtorch 2 on. */
@@ -119,10 +123,36 @@ export interface ASGDOptions extends CommonOptions, Omit<ModeOptions, 'fused'> {
 /** torch/optim/sparse_adam.py. */
 export interface SparseAdamOptions extends Omit<MomentOptions, 'foreach' | 'weightDecay'> {}
 
+/** torch/optim/_adafactor.py, with every libtorch. */
+export interface AdafactorOptions extends CommonOptions {
+  /** How fast the average of squares comes to keep more of the past: a number of 0 or less. Default: -0.8. */
+  beta2Decay?: number | undefined;
+  /** The least variance, by default that of the dtype; and the least size of a parameter. Default: [null, 1e-3]. */
+  eps?: readonly [number | null, number] | undefined;
+  /** The largest size of a step before it is scaled: 1 or more. Default: 1. */
+  d?: number | undefined;
+}
+
+/** torch/optim/_muon.py, with every libtorch. Its weight decay is 0.1 by default. */
+export interface MuonOptions extends Pick<CommonOptions, 'lr' | 'weightDecay'> {
+  /** How much of the last direction is kept. Default: 0.95. */
+  momentum?: number | undefined;
+  /** Nesterov's momentum. Default: true. */
+  nesterov?: boolean | undefined;
+  /** The coefficients of the iteration. Default: [3.4445, -4.775, 2.0315]. */
+  nsCoefficients?: readonly [number, number, number] | undefined;
+  /** The least norm that a direction is divided by. Default: 1e-7. */
+  eps?: number | undefined;
+  /** The number of iterations: below 100. Default: 5. */
+  nsSteps?: number | undefined;
+  /** How the learning rate depends on the matrix's shape. Default: 'original'. */
+  adjustLrFn?: 'original' | 'match_rms_adamw' | 'spectral_unclamped' | null | undefined;
+}
+
 /** torch/optim/lbfgs.py. */
 export interface LBFGSOptions {
   /** The learning rate. Default: 1. */
-  lr?: number | undefined;
+  lr?: Rate | undefined;
   /** The most iterations of a step. Default: 20. */
   maxIter?: number | undefined;
   /** The most calls of the closure in a step. Default: maxIter × 1.25. */

@@ -3,7 +3,7 @@ import { ops } from '../autograd/tuples';
 import { refusal } from '../errors/errors';
 import { Complex } from '../errors/values';
 import type { Tensor } from '../tensor/tensor';
-import { BuiltIn, decayed, nextStep, numberIn, real, scalar, towards, zerosLike } from './built-in';
+import { BuiltIn, decayed, nextStep, numberIn, real, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
@@ -25,7 +25,7 @@ export class Rprop extends BuiltIn<RpropOptions> {
     parameter: Tensor,
     gradient: Tensor,
     state: ParamState,
-    { etas, stepSizes, maximize }: ParamGroup<RpropOptions>,
+    { etas, stepSizes, maximize, differentiable }: ParamGroup<RpropOptions>,
   ): void {
     nextStep(state);
     const [shrink, enlarge] = etas!;
@@ -33,7 +33,8 @@ export class Rprop extends BuiltIn<RpropOptions> {
     const previous = real(isComplex, state.prev);
     const sizes = real(isComplex, state.step_size);
     const grad = real(isComplex, towards(gradient, maximize)).clone() as Tensor;
-    const sign = (grad.mul(previous) as Tensor).sign() as Tensor;
+    const before = differentiable ? (previous.clone() as Tensor) : previous;
+    const sign = (grad.mul(before) as Tensor).sign() as Tensor;
     sign.maskedFill_(sign.gt(0) as Tensor, enlarge);
     sign.maskedFill_(sign.lt(0) as Tensor, shrink);
     sign.maskedFill_(sign.eq(0) as Tensor, 1);
@@ -62,8 +63,10 @@ export class ASGD extends BuiltIn<ASGDOptions> {
     parameter: Tensor,
     gradient: Tensor,
     state: ParamState,
-    { lr, lambd, alpha, t0, weightDecay, maximize }: ParamGroup<ASGDOptions>,
+    group: ParamGroup<ASGDOptions>,
   ): void {
+    const { lr, lambd, alpha, t0, weightDecay, maximize } = group;
+    const round = roundingOf(group);
     const isComplex = parameter.isComplex();
     const target = real(isComplex, parameter);
     const average = real(isComplex, state.ax);
@@ -75,7 +78,8 @@ export class ASGD extends BuiltIn<ASGDOptions> {
     target.add_(grad, { alpha: -rate });
     if (numberIn(mu) === 1) average.copy_(target);
     else average.add_((target.sub(average) as Tensor).mul(mu) as Tensor);
-    eta.copy_(scalar(lr! / pow(1 + lambd! * lr! * step, alpha!)));
+    const decay = round(1 + round(round(round(lambd!) * lr!) * step));
+    eta.copy_(scalar(round(lr! / round(pow(decay, alpha!)))));
     mu.copy_(scalar(1 / Math.max(1, step - t0!)));
   }
 }
@@ -85,6 +89,8 @@ export class SparseAdam extends BuiltIn<SparseAdamOptions> {
   constructor(params: Params<SparseAdamOptions>, options: SparseAdamOptions = {}) {
     super('SparseAdam', params, options);
     for (const [g, group] of this.paramGroups.entries()) {
+      const complex = group.params.find((parameter) => parameter.isComplex());
+      if (complex !== undefined) throw refusal(this._name(), 'params', 'real parameters', complex.dtype);
       const sparse = group.params.findIndex((parameter) => parameter.isSparse);
       if (sparse < 0) continue;
       throw refusal(this._name(), `params[${sparse}]`, 'dense parameters', `a sparse one in group ${g}`);
@@ -103,8 +109,10 @@ export class SparseAdam extends BuiltIn<SparseAdamOptions> {
     parameter: Tensor,
     gradient: Tensor,
     state: ParamState,
-    { lr, betas, eps, maximize }: ParamGroup<SparseAdamOptions>,
+    group: ParamGroup<SparseAdamOptions>,
   ): void {
+    const { lr, betas, eps, maximize } = group;
+    const round = roundingOf(group);
     const [beta1, beta2] = betas!;
     const step = nextStep(state);
     const grad = towards(gradient, maximize).coalesce();
@@ -123,7 +131,7 @@ export class SparseAdam extends BuiltIn<SparseAdamOptions> {
     const denominator = changeOfSquares.add_(oldSquares).sqrt_().add_(eps!);
     const correction1 = 1 - pow(beta1, step);
     const correction2 = 1 - pow(beta2, step);
-    const size = (lr! * Math.sqrt(correction2)) / correction1;
+    const size = round(round(lr! * round(Math.sqrt(correction2))) / round(correction1));
     parameter.add_(sparse(numerator.div_(denominator).mul(-size) as Tensor));
   }
 }

@@ -146,6 +146,25 @@ export const defaults: Readonly<Record<string, Readonly<Record<string, unknown>>
     historySize: 100,
     lineSearchFn: null,
   },
+  Adafactor: {
+    lr: 1e-2,
+    beta2Decay: -0.8,
+    eps: [null, 1e-3],
+    d: 1,
+    weightDecay: 0,
+    foreach: null,
+    maximize: false,
+  },
+  Muon: {
+    lr: 1e-3,
+    weightDecay: 0.1,
+    momentum: 0.95,
+    nesterov: true,
+    nsCoefficients: [3.4445, -4.775, 2.0315],
+    eps: 1e-7,
+    nsSteps: 5,
+    adjustLrFn: null,
+  },
   SparseAdam: { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, maximize: false },
 };
 

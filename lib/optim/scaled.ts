@@ -6,7 +6,20 @@ import { Complex } from '../errors/values';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
-import { BuiltIn, decayed, isFused, nextStep, orFused, real, scalar, towards, zerosLike } from './built-in';
+import {
+  BuiltIn,
+  decayed,
+  hasRounding,
+  isFused,
+  nextStep,
+  orFused,
+  plus,
+  real,
+  roundingOf,
+  scalar,
+  towards,
+  zerosLike,
+} from './built-in';
 import { acceptFused, type Due, fusedAdagrad } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
@@ -31,7 +44,7 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
   }
 
   override _modes(): readonly string[] {
-    return orFused();
+    return orFused('differentiable');
   }
 
   override _accept(fn: string, parameter: Tensor, grad: Tensor, group: ParamGroup<AdagradOptions>): void {
@@ -49,11 +62,13 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     parameter: Tensor,
     gradient: Tensor,
     state: ParamState,
-    { lr, lrDecay, weightDecay, eps, maximize }: ParamGroup<AdagradOptions>,
+    group: ParamGroup<AdagradOptions>,
   ): void {
+    const { lr, lrDecay, weightDecay, eps, maximize, differentiable } = group;
+    const round = roundingOf(group);
     const step = nextStep(state);
     const grad = decayed(towards(gradient, maximize), parameter, weightDecay!);
-    const rate = lr! / (1 + (step - 1) * lrDecay!);
+    const rate = round(lr! / round(1 + (step - 1) * lrDecay!));
     if (grad.isSparse) {
       this.#updateSparse(parameter, grad, state.sum, rate, eps!);
       return;
@@ -62,7 +77,7 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     const plain = real(isComplex, grad);
     const sum = real(isComplex, state.sum);
     sum.addcmul_(plain, plain, { value: 1 });
-    real(isComplex, parameter).addcdiv_(plain, (sum.sqrt() as Tensor).add_(eps!), { value: -rate });
+    real(isComplex, parameter).addcdiv_(plain, plus(sum.sqrt() as Tensor, eps!, differentiable), { value: -rate });
   }
 
   override _updateAll(due: readonly Due[], group: ParamGroup<AdagradOptions>): boolean {
@@ -74,7 +89,8 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
   }
 
   override _stepAtOnce(group: ParamGroup<AdagradOptions>): boolean {
-    if (isFused(group) || this.update !== Adagrad.prototype.update) return false;
+    if (isFused(group) || group.differentiable || hasRounding(group) || this.update !== Adagrad.prototype.update)
+      return false;
     const { rows, count } = rowsOf(group.params, this.state, ['sum', 'step']);
     const { lr, lrDecay, eps, weightDecay, maximize } = group;
     return native.optimAdagrad(rows, count, lr!, lrDecay!, eps!, weightDecay!, maximize === true);
@@ -106,7 +122,7 @@ export class Adadelta extends BuiltIn<AdadeltaOptions> {
     parameter: Tensor,
     gradient: Tensor,
     state: ParamState,
-    { lr, rho, eps, weightDecay, maximize }: ParamGroup<AdadeltaOptions>,
+    { lr, rho, eps, weightDecay, maximize, differentiable }: ParamGroup<AdadeltaOptions>,
   ): void {
     nextStep(state);
     const isComplex = parameter.isComplex();
@@ -115,7 +131,8 @@ export class Adadelta extends BuiltIn<AdadeltaOptions> {
     const changes = real(isComplex, state.acc_delta);
     squares.mul_(rho!).addcmul_(grad, grad, { value: 1 - rho! });
     const deviation = (squares.add(eps!) as Tensor).sqrt_();
-    const delta = (changes.add(eps!) as Tensor).sqrt_().div_(deviation).mul_(grad);
+    const root = (changes.add(eps!) as Tensor).sqrt_();
+    const delta = (differentiable ? (root.clone() as Tensor) : root).div_(deviation).mul_(grad);
     changes.mul_(rho!).addcmul_(delta, delta, { value: 1 - rho! });
     parameter.add_(isComplex ? delta.viewAsComplex() : delta, { alpha: -lr! });
   }
@@ -125,10 +142,6 @@ export class Adadelta extends BuiltIn<AdadeltaOptions> {
 export class RMSprop extends BuiltIn<RMSpropOptions> {
   constructor(params: Params<RMSpropOptions>, options: RMSpropOptions = {}) {
     super('RMSprop', params, options);
-  }
-
-  override _modes(): readonly string[] {
-    return ['differentiable'];
   }
 
   protected override begin(parameter: Tensor, { momentum, centered }: ParamGroup<RMSpropOptions>): ParamState {
@@ -180,7 +193,7 @@ export class RMSprop extends BuiltIn<RMSpropOptions> {
     } else {
       deviation = squares.sqrt() as Tensor;
     }
-    deviation = differentiable ? (deviation.add(eps!) as Tensor) : deviation.add_(eps!);
+    deviation = plus(deviation, eps!, differentiable);
     if (momentum! > 0) {
       const buffer = real(isComplex, state.momentum_buffer);
       buffer.mul_(momentum!).addcdiv_(grad, deviation);

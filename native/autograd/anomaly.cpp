@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "native/autograd/node_ptr.h"
+
 namespace ltn::autograd {
 namespace {
 
@@ -40,11 +42,11 @@ class Metadata : public AnomalyMetadata {
     }
   }
 
-  void assign_parent(const std::shared_ptr<Node> &parent) override { parent_ = parent; }
+  void assign_parent(const NodePtr &parent) override { parent_ = parent; }
 
  private:
   std::string place_;
-  std::shared_ptr<Node> parent_;
+  NodePtr parent_;
 };
 
 // The engine creates the metadata of nodes; nothing else differs here.

@@ -13,7 +13,6 @@ namespace {
 
 using Impls = std::unordered_set<at::TensorImpl *>;
 using Outputs = std::vector<c10::optional<at::Tensor>>;
-using torch::autograd::Node;
 
 Impls impls_of(const variable_list &tensors) {
   Impls impls;
@@ -24,7 +23,7 @@ Impls impls_of(const variable_list &tensors) {
 // libtorch's function takes more arguments in later releases.
 template <class Wrap>
 Outputs wrap_with(Wrap wrap, const variable_list &inputs, const Impls &non_differentiable, const Impls &dirty,
-                  const Outputs &outputs, const std::shared_ptr<Node> &node) {
+                  const Outputs &outputs, const NodePtr &node) {
   const torch::autograd::_jvp_fn_t jvp = [](const variable_list &, const variable_list &) -> variable_list {
     TORCH_CHECK_NOT_IMPLEMENTED(false, "an autograd.Function has no forward-mode derivative");
   };
@@ -33,23 +32,26 @@ Outputs wrap_with(Wrap wrap, const variable_list &inputs, const Impls &non_diffe
   const View view = [](const at::Tensor &input) { return input.view_as(input); };
   using List = const variable_list &;
   using Given = c10::ArrayRef<c10::optional<at::Tensor>>;
-  using Owner = const std::shared_ptr<Node> &;
+  using Owner = const NodePtr &;
   using Jvp = const torch::autograd::_jvp_fn_t &;
   if constexpr (std::is_invocable_v<Wrap, List, const Impls &, const Impls &, Given, Owner, Jvp>) {
     return wrap(inputs, non_differentiable, dirty, outputs, node, jvp);
   } else if constexpr (std::is_invocable_v<Wrap, List, const Impls &, const Impls &, Given, Owner, Jvp, const Impls &,
                                            const View &>) {
     return wrap(inputs, non_differentiable, dirty, outputs, node, jvp, none, view);
-  } else {
+  } else if constexpr (std::is_invocable_v<Wrap, List, const Impls &, const Impls &, Given, Owner, Jvp, const Impls &,
+                                           const View &, bool>) {
     return wrap(inputs, non_differentiable, dirty, outputs, node, jvp, none, view, /*pure_view=*/false);
+  } else {
+    NodePtr attached;
+    return wrap(inputs, non_differentiable, dirty, outputs, node, jvp, none, view, /*pure_view=*/false, attached);
   }
 }
 
 }  // namespace
 
-std::shared_ptr<JsNode> JsNode::create(std::string name, variable_list inputs) {
-  // libtorch's deleter: it frees deep graphs without recursion.
-  std::shared_ptr<JsNode> node(new JsNode, &torch::autograd::deleteNode);
+OwnedNode<JsNode> JsNode::create(std::string name, variable_list inputs) {
+  OwnedNode<JsNode> node = make_node<JsNode>();
   node->name_ = std::move(name);
   node->is_executable_ = at::GradMode::is_enabled() && torch::autograd::any_variable_requires_grad(inputs);
   if (node->is_executable_) node->set_next_edges(torch::autograd::collect_next_edges(inputs));
@@ -57,14 +59,20 @@ std::shared_ptr<JsNode> JsNode::create(std::string name, variable_list inputs) {
   return node;
 }
 
-variable_list JsNode::finish(const std::shared_ptr<JsNode> &self, const Forward &forward,
+variable_list JsNode::finish(const OwnedNode<JsNode> &self, const Forward &forward,
                              std::unique_ptr<Callback> backward) {
   const variable_list inputs = std::move(self->inputs_);
   self->inputs_.clear();
   for (const at::Tensor &tensor : forward.dirty) tensor.unsafeGetTensorImpl()->bump_version();
   const Outputs raw(forward.outputs.begin(), forward.outputs.end());
-  const Outputs wrapped = wrap_with(&torch::autograd::_wrap_outputs, inputs, impls_of(forward.non_differentiable),
-                                    impls_of(forward.dirty), raw, self->is_executable_ ? self : nullptr);
+  // It may have overloads.
+  const auto wrap =
+      [](auto &&...given) -> decltype(torch::autograd::_wrap_outputs(std::forward<decltype(given)>(given)...)) {
+    return torch::autograd::_wrap_outputs(std::forward<decltype(given)>(given)...);
+  };
+  const NodePtr node = self->is_executable_ ? NodePtr(self) : NodePtr(nullptr);
+  const Outputs wrapped =
+      wrap_with(wrap, inputs, impls_of(forward.non_differentiable), impls_of(forward.dirty), raw, node);
   variable_list outputs;
   outputs.reserve(wrapped.size());
   for (const auto &output : wrapped) outputs.push_back(*output);
@@ -79,7 +87,7 @@ variable_list JsNode::finish(const std::shared_ptr<JsNode> &self, const Forward 
   return outputs;
 }
 
-variable_list JsNode::saved(const std::shared_ptr<JsNode> &self) {
+variable_list JsNode::saved(const OwnedNode<JsNode> &self) {
   const std::lock_guard<std::mutex> lock(self->mutex_);
   if (self->is_freed_) {
     throw CodedError("ERR_TORCH_RUNTIME",

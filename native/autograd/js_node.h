@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "native/autograd/callback.h"
+#include "native/autograd/node_ptr.h"
 
 namespace ltn::autograd {
 
@@ -31,15 +32,15 @@ struct Forward {
 class JsNode : public torch::autograd::Node {
  public:
   // Called before forward, which may write to the inputs. Without an input that requires gradients, it joins no graph.
-  static std::shared_ptr<JsNode> create(std::string name, variable_list inputs);
+  static OwnedNode<JsNode> create(std::string name, variable_list inputs);
 
   // Called after forward: the outputs as they are in the graph; an output that is an input is replaced by another
   // tensor.
-  static variable_list finish(const std::shared_ptr<JsNode> &self, const Forward &forward,
+  static variable_list finish(const OwnedNode<JsNode> &self, const Forward &forward,
                               std::unique_ptr<Callback> backward);
 
   // The tensors saved by forward. Throws libtorch's error if one was written to since.
-  static variable_list saved(const std::shared_ptr<JsNode> &self);
+  static variable_list saved(const OwnedNode<JsNode> &self);
 
   variable_list apply(variable_list &&gradients) override;
   std::string name() const override { return name_; }

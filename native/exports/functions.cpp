@@ -13,8 +13,8 @@ using autograd::variable_list;
 // JavaScript's reference to a node. Lifetime: the external's, whose finalizer runs on the JS thread. The node owns the
 // function that refers to the external, so this owns the node only until the node is in a graph.
 struct NodeOwner {
-  std::shared_ptr<JsNode> until_finished;
-  std::weak_ptr<JsNode> node;
+  autograd::OwnedNode<JsNode> until_finished;
+  autograd::WeakNode<JsNode> node{autograd::OwnedNode<JsNode>()};
 };
 
 NodeOwner &owner_of(Call &call) { return owned_by<NodeOwner>(call, 0); }
@@ -29,7 +29,7 @@ napi_value begin_function(Call &call) {
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   NodeOwner owner;
   owner.until_finished = JsNode::create(read_string(call, call.arguments[1], 1), tensors_of(call, 0));
-  owner.node = owner.until_finished;
+  owner.node = autograd::WeakNode<JsNode>(owner.until_finished);
   return owned_external(call, std::move(owner));
 }
 
@@ -43,7 +43,7 @@ napi_value end_function(Call &call) {
   forward.non_differentiable = tensors_of(call, 4);
   forward.materialize = read_bool(call, call.arguments[5], 5);
   auto backward = std::make_unique<autograd::Callback>(call, call.arguments[6]);
-  const std::shared_ptr<JsNode> node = std::move(owner_of(call).until_finished);
+  const autograd::OwnedNode<JsNode> node = std::move(owner_of(call).until_finished);
   owner_of(call).until_finished.reset();
   variable_list outputs = JsNode::finish(node, forward, std::move(backward));
   napi_value list = new_array(call, outputs.size());
@@ -61,7 +61,7 @@ napi_value cancel_function(Call &call) {
 }
 
 napi_value saved_tensors(Call &call) {
-  const std::shared_ptr<JsNode> node = owner_of(call).node.lock();
+  const autograd::OwnedNode<JsNode> node = owner_of(call).node.lock();
   if (node == nullptr) {
     throw CodedError("ERR_TORCH_RUNTIME",
                      "expected a context with a live graph, got one whose "

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "native/autograd/node_ptr.h"
 #include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 
@@ -78,13 +79,12 @@ edge_list edges_of(at::TensorList inputs, bool accumulates) {
       throw CodedError("ERR_TORCH_RUNTIME", place("inputs", i) + ": expected a tensor that requires gradients, got " +
                                                 describe_tensor(input));
     }
-    const std::shared_ptr<torch::autograd::Node> node = input.grad_fn();
+    const autograd::NodePtr node = input.grad_fn();
     if (accumulates && node != nullptr) input.retain_grad();
-    const std::shared_ptr<torch::autograd::Node> goal =
-        node != nullptr ? node : torch::autograd::impl::try_get_grad_accumulator(input);
+    const autograd::NodePtr goal = node != nullptr ? node : torch::autograd::impl::try_get_grad_accumulator(input);
     // A node outside the graph represents a leaf that was not used.
     if (goal == nullptr) {
-      edges.emplace_back(std::make_shared<torch::autograd::Identity>(), 0);
+      edges.emplace_back(autograd::make_node<torch::autograd::Identity>(), 0);
     } else {
       edges.emplace_back(goal, node != nullptr ? input.output_nr() : 0);
     }

@@ -29,6 +29,18 @@ tensors = []
 cases = []
 
 
+made_layer = torch.nn.TransformerEncoderLayer.__init__
+
+
+def remember(layer, *args, **kwargs):
+    made_layer(layer, *args, **kwargs)
+    layer.made_with = args, {name: value for name, value in kwargs.items() if name not in ("device", "dtype")}
+
+
+# TransformerEncoder takes a layer, which is made anew on the other side.
+torch.nn.TransformerEncoderLayer.__init__ = remember
+
+
 class Left(Exception):
     """The case has a value that JavaScript cannot be told."""
 
@@ -43,6 +55,10 @@ def encoded(value):
         return {"tensor": len(tensors) - 1, "grad": value.requires_grad}
     if isinstance(value, (list, tuple)):
         return {"list": [encoded(item) for item in value]}
+    if isinstance(value, torch.nn.TransformerEncoderLayer):
+        args, kwargs = value.made_with
+        named = {name: encoded(one) for name, one in kwargs.items()}
+        return {"layer": {"args": [encoded(one) for one in args], "kwargs": named, "state": state(value)}}
     if isinstance(value, torch.nn.Module) or isinstance(value, torch.Generator):
         raise Left(type(value).__name__)
     if value is torch.nn.functional.gelu or value is torch.nn.functional.relu:
@@ -113,9 +129,9 @@ def record(source, cls, args, kwargs, inputs, named, training, grad=True):
 for info in module_db:
     for training in (True, False):
         torch.manual_seed(3)
-        for one in info.module_inputs_func(
-            info, device="cpu", dtype=torch.float32, requires_grad=True, training=training
-        ):
+        # Of fractional pools, later tables give random samples in float64, which Python refuses for other inputs.
+        dtype = torch.float64 if info.module_cls.__name__.startswith("Fractional") else torch.float32
+        for one in info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training):
             made, called = one.constructor_input, one.forward_input
             if called is None:
                 continue

@@ -7,6 +7,8 @@ interface Coded {
   tensor?: number;
   grad?: boolean;
   list?: Value[];
+  /** A TransformerEncoderLayer. */
+  layer?: { args: Value[]; kwargs: Record<string, Value>; state: Record<string, Value> };
   functional?: string;
   number?: string;
 }
@@ -58,10 +60,26 @@ export interface Recorded {
 const camelCase = (name: string) =>
   name.replace(/(?<=[a-zA-Z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
+const decodedAll = (values: Record<string, Value>, tensors: any[]): Record<string, any> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, decoded(value, tensors)]));
+
+/** Arguments by position, and those by name in one object. */
+function argsOf(args: Value[], kwargs: Record<string, Value>, tensors: any[]): any[] {
+  const named = Object.entries(decodedAll(kwargs, tensors)).map(([name, value]) => [camelCase(name), value]);
+  const given = args.map((arg) => decoded(arg, tensors));
+  return named.length > 0 ? [...given, Object.fromEntries(named)] : given;
+}
+
 /** The value here; tensors are new leaves. */
 function decoded(value: Value, tensors: any[]): any {
   if (typeof value !== 'object' || value === null) return value;
   if (value.list !== undefined) return value.list.map((item) => decoded(item, tensors));
+  if (value.layer !== undefined) {
+    const { args, kwargs, state } = value.layer;
+    const layer = new torch.nn.TransformerEncoderLayer(...argsOf(args, kwargs, tensors));
+    layer.loadStateDict(torch.noGrad(() => decodedAll(state, tensors)));
+    return layer;
+  }
   if (value.functional !== undefined) return torch.nn.functional[value.functional];
   if (value.number !== undefined) return Number(value.number.replace('inf', 'Infinity'));
   const leaf = tensors[value.tensor!].detach().clone();
@@ -110,9 +128,7 @@ export function differences(one: Case, tensors: any[]): string[] {
     if (text !== undefined) found.push(`${what}: ${text}`);
   };
   torch.scope(() => {
-    const options = Object.entries(one.kwargs).map(([name, value]) => [camelCase(name), decoded(value, tensors)]);
-    const args = one.args.map((arg) => decoded(arg, tensors));
-    if (options.length > 0) args.push(Object.fromEntries(options));
+    const args = argsOf(one.args, one.kwargs, tensors);
     torch.manualSeed(11);
     const module = new torch.nn[one.name](...args);
     module.train(one.training);
@@ -143,6 +159,7 @@ export function differences(one: Case, tensors: any[]): string[] {
     else for (const [i, leaf] of leaves.entries()) note(`gradient ${i}`, difference(leaf.grad, one.grads[i]!, tensors));
     found.push(...stateDifferences('later', module, one.after, tensors));
     module.dispose();
+    for (const arg of args) if (arg instanceof torch.nn.Module) arg.dispose();
   });
   return found.map((text) => `${one.source} ${one.name} ${one.training ? 'train' : 'eval'}: ${text}`);
 }

@@ -3,9 +3,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-STEPS = 100
-HALF = STEPS // 2
-
 
 class Net(nn.Module):
     def __init__(self):
@@ -61,12 +58,13 @@ class Run:
 
 
 def answer(case, folder, plain, safe):
+    half = case["steps"] // 2
     whole = Run(case)
-    whole.advance(HALF)
+    whole.advance(half)
     torch.save(whole.state(), f"{folder}/{case['optimizer']}.python.pt")
-    whole.advance(HALF)
+    whole.advance(half)
     result = {"losses": whole.losses, "state": plain(whole.state())}
     resumed = Run(case)
     resumed.load(torch.load(f"{folder}/{case['optimizer']}.js.pt", **safe))
-    resumed.advance(HALF)
+    resumed.advance(half)
     return {"whole": result, "resumed": {"losses": resumed.losses, "state": plain(resumed.state())}}

@@ -10,6 +10,8 @@ export interface Input {
   readonly groups?: boolean;
   /** The gradients come from a closure. */
   readonly closure?: boolean;
+  /** Of the parameters, if others than usual. */
+  readonly shapes?: readonly number[][];
 }
 
 const dense: Record<string, (Record<string, unknown> & { since?: string })[]> = {

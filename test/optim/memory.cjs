@@ -4,8 +4,22 @@
 const torch = require(process.argv[2]);
 const { collectAll } = require(`${process.argv[2]}/memory/collector.js`);
 
-const names = ['SGD', 'Adam', 'AdamW', 'Adamax', 'NAdam', 'RAdam', 'Adagrad', 'Adadelta', 'RMSprop', 'Rprop', 'ASGD'];
-const leaf = () => torch.ones([8]).requiresGrad_();
+const names = [
+  'SGD',
+  'Adam',
+  'AdamW',
+  'Adamax',
+  'NAdam',
+  'RAdam',
+  'Adagrad',
+  'Adadelta',
+  'RMSprop',
+  'Rprop',
+  'ASGD',
+  'Adafactor',
+  'Muon',
+];
+const leaf = () => torch.ones([2, 4]).requiresGrad_();
 const tensors = () => torch.memory().tensors;
 
 /** How many tensors 1,000 steps leave behind, without any collection. */
@@ -13,7 +27,7 @@ function growth(name, options) {
   const p = leaf();
   const optimizer = new torch.optim[name]([p], options);
   torch.scope(() => {
-    p.grad = torch.ones([8]);
+    p.grad = torch.ones([2, 4]);
   });
   const step = () => optimizer.step();
   // State made in a scope stays when the scope ends.
@@ -59,7 +73,7 @@ function lost() {
   const held = [];
   for (let i = 0; i < 50; i++) {
     const p = leaf();
-    p.grad = torch.ones([8]);
+    p.grad = torch.ones([2, 4]);
     const optimizer = new torch.optim.Adam([p]);
     optimizer.step();
     optimizer.registerStepPostHook(() => optimizer);

@@ -46,6 +46,9 @@ describe('parameters', () => {
     ];
     expect(wrong.map((params) => make(params))).toEqual(wrong.map(() => 'ERR_TORCH_ARGUMENT'));
     expect(make([p], { weight_decay: 1 })).toBe('ERR_TORCH_ARGUMENT');
+    expect(thrown(() => new untyped.optim.Adam([p], 0.5)).message).toMatch(
+      /got 0\.5; options go by name: \{ lr: 0\.5 \}$/,
+    );
     expect(make([{ params: p, weightdecay: 1 }])).toBe('ERR_TORCH_ARGUMENT');
     expect(make([{ params: p, lr: '1' }])).toBe('ERR_TORCH_ARGUMENT');
     const two = [{ params: [leaf(1)] }, { params: [leaf(1)] }];
@@ -170,6 +173,30 @@ describe('step', () => {
     before.remove();
     optimizer.step();
     expect(seen).toEqual(['before true', 'after', 'after']);
+  });
+
+  it('calls hooks of state dicts, which may give others', () => {
+    const optimizer = new optim.SGD([withGrad(1)], { lr: 1 });
+    const seen: string[] = [];
+    optimizer.registerStateDictPreHook((own) => void seen.push(`before ${own === optimizer}`));
+    const last = optimizer.registerStateDictPostHook((_, dict) => ({ ...dict, note: 'mine' }));
+    optimizer.registerStateDictPostHook((_, dict) => void seen.push(String(dict.note)), { prepend: true });
+    const saved = optimizer.stateDict() as any;
+    expect(saved.note).toBe('mine');
+    last.remove();
+    expect(optimizer.stateDict()).not.toHaveProperty('note');
+    const doubled = ({ param_groups: [group], ...more }: any) => ({
+      ...more,
+      param_groups: [{ ...group, lr: 2 * group.lr }],
+    });
+    optimizer.registerLoadStateDictPreHook((_, dict) => doubled(dict));
+    optimizer.registerLoadStateDictPostHook((own) => void seen.push(`loaded ${own.paramGroups[0]!.lr}`));
+    optimizer.loadStateDict(saved);
+    expect(saved.param_groups[0].lr).toBe(1);
+    expect(seen).toEqual(['before true', 'undefined', 'before true', 'undefined', 'loaded 2']);
+    optimizer.registerStateDictPostHook((async () => {}) as never);
+    expect(codeOf(() => optimizer.stateDict())).toBe('ERR_TORCH_ASYNC_MODE');
+    expect(codeOf(() => optimizer.registerStateDictPreHook(5 as never))).toBe('ERR_TORCH_ARGUMENT');
   });
 
   it('is seen by graphs that need the old values, with many parameters too', () => {

@@ -39,16 +39,27 @@ def plain(value):
 def start(case):
     dtype = getattr(torch, case.get("dtype", "float32"))
     torch.manual_seed(1)
-    return [torch.randn(shape, dtype=dtype).requires_grad_() for shape in SHAPES]
+    return [torch.randn(shape, dtype=dtype).requires_grad_() for shape in case.get("shapes", SHAPES)]
+
+
+def params_of(case, leaves):
+    return [leaf.clone() for leaf in leaves] if case["options"].get("differentiable") else leaves
+
+
+def given(value):
+    if isinstance(value, dict):
+        of = value["tensor"]
+        return torch.tensor(of["data"], dtype=getattr(torch, of["dtype"])).reshape(of["shape"])
+    return tuple(value) if isinstance(value, list) else value
 
 
 def make(case, params):
-    options = {key: tuple(value) if isinstance(value, list) else value for key, value in case["options"].items()}
+    options = {key: given(value) for key, value in case["options"].items()}
     if case.get("groups"):
-        given = [{"params": params[:1]}, {"params": params[1:], "lr": 0.05}]
+        groups = [{"params": params[:1]}, {"params": params[1:], "lr": 0.05}]
     else:
-        given = params
-    return getattr(torch.optim, case["name"])(given, **options)
+        groups = params
+    return getattr(torch.optim, case["name"])(groups, **options)
 
 
 def gradient(case, param, step, i):
@@ -82,8 +93,16 @@ def run(case, params, optimizer, begin, end):
         optimizer.step()
 
 
+def gradients_through_step(case):
+    leaves = start(case)
+    params = params_of(case, leaves)
+    run(case, params, make(case, params), 0, 1)
+    return torch.autograd.grad(sum(param.sum() for param in params), leaves, allow_unused=True)
+
+
 def optimized(case, n, folder):
-    params = start(case)
+    leaves = start(case)
+    params = params_of(case, leaves)
     optimizer = make(case, params)
     half = STEPS // 2
     run(case, params, optimizer, 0, half)
@@ -91,6 +110,8 @@ def optimized(case, n, folder):
         torch.save({"params": [p.detach() for p in params], "optimizer": optimizer.state_dict()}, f"{folder}/{n}.python.pt")
     run(case, params, optimizer, half, STEPS)
     result = {"params": plain(params), "dict": plain(optimizer.state_dict())}
+    if case["options"].get("differentiable"):
+        result["through"] = plain(gradients_through_step(case))
     if not case["resumes"]:
         return result
     saved = torch.load(f"{folder}/{n}.js.pt", **SAFE)

@@ -2,13 +2,14 @@
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { ROOT, torch } from '../support/torch';
+import { ROOT, torch, untyped } from '../support/torch';
 
 export async function oracle(asked: object): Promise<any> {
   const script = path.join(ROOT, 'test/optim/oracle.py');
   const { stdout, stderr, code } = await run('/usr/bin/python3', [script], {
     input: JSON.stringify(asked),
     env: ordinaryEnv(),
+    limitMs: 280_000,
   });
   const line = /^ANSWER (.*)$/m.exec(stdout)?.[1];
   if (line === undefined) throw new Error(`the PyTorch oracle failed (${code}): ${stderr}`);
@@ -37,6 +38,13 @@ export function plain(value: unknown): unknown {
 export const camelCase = (name: string): string =>
   name.replace(/(?<=.)_([a-zA-Z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
+/** A tensor among the options that optim_db.py prints. */
+const tensorOr = (value: any): unknown => {
+  if (typeof value !== 'object' || value === null || value.tensor === undefined) return value;
+  const { data, dtype, shape } = value.tensor;
+  return untyped.tensor(data, { dtype }).reshape(shape);
+};
+
 /** Options by their names here. */
 export const optionsOf = (options: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).map(([name, value]) => [camelCase(name), value]));
+  Object.fromEntries(Object.entries(options).map(([name, value]) => [camelCase(name), tensorOr(value)]));

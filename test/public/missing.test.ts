@@ -45,7 +45,6 @@ const outOf = (space: string) =>
 it('the table has the names that users look for first', () => {
   for (const name of [
     'torch.nn.utils.stateless',
-    'torch.optim.Adafactor',
     'torch.utils.data.DistributedSampler',
     'torch.distributed',
     'torch.amp.custom_fwd',

@@ -1,6 +1,7 @@
 /** Schedulers of schedulers, and the one that follows a metric. */
 import { argumentError, refusal } from '../../errors/errors';
 import { isTensor, type Tensor } from '../../tensor/tensor';
+import { rateIn, setRate } from '../groups';
 import type { Optimizer } from '../optimizer';
 import { since } from '../release';
 import { at, demand, demandThat, type Given, perGroup, read } from './arguments';
@@ -83,7 +84,7 @@ export class SequentialLR extends Compound {
     super(optimizer, all);
     this.#milestones = [...milestones];
     this.lastEpoch = lastEpoch + 1;
-    for (const group of groupsOf(optimizer)) group.lr = group.initialLr;
+    for (const group of groupsOf(optimizer)) setRate(group, rateIn({ lr: group.initialLr }));
     for (const one of all) one.lastEpoch--;
     all[0]!.start();
     this._lastLr = all[0]!.getLastLr();
@@ -115,12 +116,12 @@ export class ChainedScheduler extends Compound {
   constructor(schedulers: readonly LRScheduler<any>[]) {
     const all = schedulersOf(at('ChainedScheduler'), schedulers);
     super(all[0]!.optimizer, all);
-    this._lastLr = groupsOf(this.optimizer).map(({ lr }) => lr);
+    this._lastLr = groupsOf(this.optimizer).map(rateIn);
   }
 
   step(): void {
     for (const one of this._schedulers) one.step();
-    this._lastLr = groupsOf(this.optimizer).map(({ lr }) => lr);
+    this._lastLr = groupsOf(this.optimizer).map(rateIn);
   }
 }
 
@@ -203,7 +204,7 @@ export class ReduceLROnPlateau {
       mode_worse: worst,
       eps,
       last_epoch: 0,
-      ...(since(2, 2) ? { _last_lr: groups.map(({ lr }) => lr) } : {}),
+      ...(since(2, 2) ? { _last_lr: groups.map(rateIn) } : {}),
     };
   }
 
@@ -214,7 +215,7 @@ export class ReduceLROnPlateau {
 
   /** The learning rates that the last step left. */
   getLastLr(): number[] {
-    return [...(this._own._last_lr ?? groupsOf(this.optimizer).map(({ lr }) => lr))];
+    return [...(this._own._last_lr ?? groupsOf(this.optimizer).map(rateIn))];
   }
 
   #isBetter(metric: number): boolean {
@@ -243,13 +244,13 @@ export class ReduceLROnPlateau {
     const groups = groupsOf(this.optimizer);
     if (own.num_bad_epochs > own.patience) {
       for (const [i, group] of groups.entries()) {
-        const rate = Math.max(group.lr * own.factor, own.min_lrs[i]);
-        if (group.lr - rate > own.eps) group.lr = rate;
+        const rate = Math.max(rateIn(group) * own.factor, own.min_lrs[i]);
+        if (rateIn(group) - rate > own.eps) setRate(group, rate);
       }
       own.cooldown_counter = own.cooldown;
       own.num_bad_epochs = 0;
     }
-    own._last_lr = groups.map(({ lr }) => lr);
+    own._last_lr = groups.map(rateIn);
   }
 
   stateDict(): SchedulerStateDict {

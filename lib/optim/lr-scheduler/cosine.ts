@@ -1,5 +1,6 @@
 /** Schedulers that follow a cosine. */
 import { cos, log, pow } from '../c-math';
+import { rateIn } from '../groups';
 import type { Optimizer } from '../optimizer';
 import { at, demand, demandThat, type Given, read } from './arguments';
 import { groupsOf, LRScheduler } from './scheduler';
@@ -40,10 +41,10 @@ export class CosineAnnealingLR extends LRScheduler<{ T_max: number; eta_min: num
     }
     const groups = groupsOf(this.optimizer);
     if ((epoch - 1 - max) % (2 * max) === 0) {
-      return groups.map(({ lr }, i) => lr + ((this.baseLrs[i]! - min) * (1 - cos(Math.PI / max))) / 2);
+      return groups.map((group, i) => rateIn(group) + ((this.baseLrs[i]! - min) * (1 - cos(Math.PI / max))) / 2);
     }
     const ratio = (1 + cos((Math.PI * epoch) / max)) / (1 + cos((Math.PI * (epoch - 1)) / max));
-    return groups.map(({ lr }) => ratio * (lr - min) + min);
+    return groups.map((group) => ratio * (rateIn(group) - min) + min);
   }
 
   override _closedForm(): number[] {

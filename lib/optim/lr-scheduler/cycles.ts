@@ -1,6 +1,7 @@
 /** Schedulers of cycles, which change the momentum too. */
 import { asUser } from '../../lifetimes/user-code';
 import { cos, pow } from '../c-math';
+import { setRate } from '../groups';
 import type { Optimizer } from '../optimizer';
 import { since } from '../release';
 import { camelCase } from '../state-dict';
@@ -128,7 +129,7 @@ export class CyclicLR extends LRScheduler<CyclicState> {
     const most = perGroup(fn, 'maxMomentum', given.maxMomentum, groups.length);
     if (lastEpoch === -1) {
       for (const [i, group] of groups.entries()) {
-        group.lr = baseLrs[i];
+        setRate(group, baseLrs[i]!);
         if (!cycleMomentum) continue;
         setMomentum(group, kind!, bases[i]!);
         if (takesBetas) Object.assign(group, { maxMomentum: most[i], baseMomentum: bases[i] });

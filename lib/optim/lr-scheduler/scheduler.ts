@@ -1,6 +1,7 @@
 /** The base of schedulers of the learning rate. Python's torch/optim/lr_scheduler.py, in its order of operations. */
 import { warn } from '../../call/warnings';
 import { argumentError, codedError } from '../../errors/errors';
+import { rateIn, setRate } from '../groups';
 import { Optimizer, stepCounts } from '../optimizer';
 import { since } from '../release';
 import { at } from './arguments';
@@ -43,12 +44,12 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
     this.optimizer = optimizer;
     this._own = own;
     for (const [i, group] of groupsOf(optimizer).entries()) {
-      if (lastEpoch === -1) group.initialLr ??= group.lr;
+      if (lastEpoch === -1) group.initialLr ??= rateIn(group);
       else if (group.initialLr === undefined) {
         throw argumentError(fn, 'lastEpoch', `-1, since group ${i} has no initialLr to resume from`, lastEpoch);
       }
     }
-    this.baseLrs = groupsOf(optimizer).map((group) => group.initialLr);
+    this.baseLrs = groupsOf(optimizer).map((group) => rateIn({ lr: group.initialLr }));
     this.lastEpoch = lastEpoch;
   }
 
@@ -103,18 +104,18 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
   /** @internal */
   _set(values: readonly number[]): void {
     const groups = groupsOf(this.optimizer);
-    for (const [i, group] of groups.entries()) if (i < values.length) group.lr = values[i]!;
-    this._lastLr = groups.map((group) => group.lr);
+    for (const [i, group] of groups.entries()) if (i < values.length) setRate(group, values[i]!);
+    this._lastLr = groups.map(rateIn);
   }
 
   /** The rates as they are. */
   protected current(): number[] {
-    return groupsOf(this.optimizer).map((group) => group.lr);
+    return groupsOf(this.optimizer).map(rateIn);
   }
 
   /** The rates times a factor. */
   protected scaled(factor: number): number[] {
-    return groupsOf(this.optimizer).map((group) => group.lr * factor);
+    return groupsOf(this.optimizer).map((group) => rateIn(group) * factor);
   }
 
   /** The state in Python's form: plain values under its names. */
@@ -137,10 +138,10 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
     for (const key of Object.keys(this._own)) {
       if (given[key] !== undefined) (this._own as Record<string, unknown>)[key] = copied(given[key]);
     }
-    if (given.base_lrs !== undefined) this.baseLrs = [...given.base_lrs];
+    if (given.base_lrs !== undefined) this.baseLrs = given.base_lrs.map((lr: unknown) => rateIn({ lr }));
     if (given.last_epoch !== undefined) this.lastEpoch = given.last_epoch;
     if (given._step_count !== undefined) this._stepCount = given._step_count;
-    if (given._last_lr !== undefined) this._lastLr = [...given._last_lr];
+    if (given._last_lr !== undefined) this._lastLr = given._last_lr.map((lr: unknown) => rateIn({ lr }));
   }
 }
 
