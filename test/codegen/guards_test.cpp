@@ -58,6 +58,15 @@ TEST(Guards, TheCheckSeesTheArgumentsByName) {
       << text;
 }
 
+TEST(Guards, AnArgumentThatAnotherReleaseRenamedKeepsItsNameInTheCheck) {
+  const std::string text = std::string(kDivides) + "    renamed: { groups: num_groups }\n";
+  const Model model = with("shuffle(Tensor self, int num_groups) -> Tensor");
+  EXPECT_NE(guard_struct(model.declarations[0], loaded(text).at("shuffle")).find("const A1& groups)"),
+            std::string::npos);
+  EXPECT_EQ(error_of(text, "shuffle(Tensor self, int num_groups) -> Tensor"), "");
+  EXPECT_EQ(error_of(text, "shuffle(Tensor self, int groups) -> Tensor"), "");
+}
+
 TEST(Guards, OnlyTheGuardedRowIsDifferent) {
   Model model = with("shuffle(Tensor self, int groups) -> Tensor");
   model.declarations.push_back(with("pass(Tensor self, int groups) -> Tensor").declarations[0]);

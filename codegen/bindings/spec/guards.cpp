@@ -23,6 +23,10 @@ std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
       }
       guard.some_releases = true;
     }
+    if (const YAML::Node renamed = node["renamed"]; renamed) {
+      if (!renamed.IsMap()) file.fail(renamed, "'renamed' has an invalid value", "a map of names to names");
+      for (const auto& names : renamed) guard.renamed[names.second.as<std::string>()] = names.first.as<std::string>();
+    }
     for (const YAML::Node& op : file.list(node, "ops")) {
       guard.line = line_of(op);
       if (!guards.emplace(op.as<std::string>(), guard).second)
@@ -30,6 +34,12 @@ std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
     }
   }
   return guards;
+}
+
+// The name of an argument in the guard's conditions.
+static std::string name_in(const Guard& guard, const Argument& argument) {
+  const auto renamed = guard.renamed.find(argument.name);
+  return renamed == guard.renamed.end() ? argument.name : renamed->second;
 }
 
 void check_guards(const Spec& spec, const Model& model) {
@@ -42,7 +52,7 @@ void check_guards(const Spec& spec, const Model& model) {
       throw Error("guards.yaml", guard.line, "'" + name + "' is not declared", "an op of this libtorch");
     }
     std::set<std::string> taken;
-    for (const Argument& argument : found->second->arguments) taken.insert(argument.name);
+    for (const Argument& argument : found->second->arguments) taken.insert(name_in(guard, argument));
     if (taken.count(guard.argument) == 0) {
       throw Error("guards.yaml", guard.line, "'" + name + "' does not take '" + guard.argument + "'",
                   "an argument of the op");
@@ -58,7 +68,8 @@ std::string guard_struct(const Declaration& declaration, const Guard& guard) {
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     const std::string type = "A" + std::to_string(i);
     types += (i == 0 ? "class " : ", class ") + type;
-    parameters += (i == 0 ? "" : ", ") + ("[[maybe_unused]] const " + type + "& ") + declaration.arguments[i].name;
+    parameters +=
+        (i == 0 ? "" : ", ") + ("[[maybe_unused]] const " + type + "& ") + name_in(guard, declaration.arguments[i]);
   }
   return "// " + guard.reason + "\nstruct " + guard_name(declaration) + " {\n  template <" + types +
          ">\n  static void check(" + parameters + ") {\n    TORCH_CHECK(" + guard.demand + ", \"" + guard.argument +

@@ -26,6 +26,8 @@ struct Guard {
   std::string got;
   std::string reason;
   bool some_releases = false;  // the op may not be declared
+  // Arguments that another release names otherwise: that name -> the one that the conditions use.
+  std::map<std::string, std::string> renamed;
   int line = 0;
 };
 
