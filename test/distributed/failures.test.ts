@@ -9,7 +9,14 @@ import { expectDone, nodes, PROGRAMS } from './ranks';
 
 const d = torch.distributed;
 
-test.each(['exits', 'missing', 'late', 'aborts', 'destroys', 'worker'])('%s', async (name) => {
+test.each([
+  ['a rank that calls process.exit in a collective', 'exits'],
+  ['a rank that does not come', 'missing'],
+  ['a rank that does not send in time', 'late'],
+  ['a recv that is aborted', 'aborts'],
+  ['a group that is destroyed', 'destroys'],
+  ['a worker that is terminated in a collective', 'worker'],
+])('%s', async (_, name) => {
   expectDone(await nodes('failures.mjs', 2, [name]));
 });
 
