@@ -255,8 +255,6 @@ export interface Native extends AuditNative {
   captureEnd(strand: number, inputs: readonly number[], outputs: readonly number[]): unknown;
   /** The results: nothing, one, or an array; false if the inputs differ from those that it was recorded for. */
   captureReplay(token: number, inputs: readonly number[]): unknown;
-  /** The number of its ops. */
-  captureSize(token: number): number;
   /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
   strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
   /** The strands whose batches have ended. */

@@ -119,18 +119,10 @@ napi_value replay(Call& call) {
   return to_js(call, std::move(results));
 }
 
-// captureSize(token): the number of its ops.
-napi_value size(Call& call) {
-  auto* holder = dynamic_cast<ReplayToken*>(call.tensor(call.arguments[0], 0).unsafeGetTensorImpl());
-  if (holder == nullptr) throw BadArgument(0, "a captured function", "a Tensor");
-  return write_int(call, static_cast<int64_t>(holder->replay->size()));
-}
-
 const Export kCaptureExports[] = {
     exported_body<&open, 1>("captureOpen", "captureOpen(Tensor[] inputs) -> int"),
     exported_body<&end, 3>("captureEnd", "captureEnd(int strand, Tensor[] inputs, float[] outputs) -> Tensor"),
     may_outgrow(exported_body<&replay, 2>("captureReplay", "captureReplay(Tensor token, Tensor[] inputs) -> Any")),
-    exported_body<&size, 1>("captureSize", "captureSize(Tensor token) -> int"),
 };
 
 }  // namespace

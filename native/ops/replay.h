@@ -34,7 +34,6 @@ class Replay {
   const std::vector<handles::Handle>& written() const noexcept { return written_; }
   bool writes() const noexcept { return writes_; }
   bool writes_elsewhere() const noexcept { return writes_elsewhere_; }
-  size_t size() const noexcept { return ops_.size(); }
 
  private:
   friend class ReplayBuilder;
