@@ -269,7 +269,8 @@ inline bool are_places(const at::Tensor& self, const at::Tensor& indices, size_t
   return all_below(indices, c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim()) - dims)));
 }
 
-// Whether the gradient and the indices are those of a pool over the last dimensions. The op itself refuses too few dimensions.
+// Whether the gradient and the indices are those of a pool over the last dimensions. The op itself refuses too few
+// dimensions.
 inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices, size_t dims) {
   if (static_cast<size_t>(self.dim()) <= dims || grad.dim() != self.dim()) return true;
   return indices.sizes() == grad.sizes() && first_sizes(grad, dims) == first_sizes(self, dims) &&
