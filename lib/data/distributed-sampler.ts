@@ -31,7 +31,7 @@ const NAMES = ['dataset', 'numReplicas', 'rank', 'shuffle', 'seed', 'dropLast'] 
  * draw alike. Call `setEpoch(epoch)` before each pass, or each pass has the same order.
  */
 export class DistributedSampler extends ChunkSampler {
-  readonly dataset: Sized;
+  readonly dataset: { readonly length: number };
   readonly numReplicas: number;
   readonly rank: number;
   readonly shuffle: boolean;
