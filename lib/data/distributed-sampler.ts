@@ -8,8 +8,6 @@ import { type Chunk, type Draws, drawing } from './order';
 import { replicas } from './replicas';
 import { ChunkSampler } from './samplers';
 
-type Sized = { readonly length: number };
-
 export interface DistributedSamplerOptions {
   /** How many processes share the dataset. Default: the size of the default process group. */
   numReplicas?: number | null | undefined;
@@ -31,7 +29,7 @@ const NAMES = ['dataset', 'numReplicas', 'rank', 'shuffle', 'seed', 'dropLast'] 
  * draw alike. Call `setEpoch(epoch)` before each pass, or each pass has the same order.
  */
 export class DistributedSampler extends ChunkSampler {
-  readonly dataset: Sized;
+  readonly dataset: { readonly length: number };
   readonly numReplicas: number;
   readonly rank: number;
   readonly shuffle: boolean;
@@ -43,9 +41,9 @@ export class DistributedSampler extends ChunkSampler {
   readonly totalSize: number;
   #epoch = 0;
 
-  constructor(dataset: Sized, options?: DistributedSamplerOptions);
+  constructor(dataset: { readonly length: number }, options?: DistributedSamplerOptions);
   constructor(
-    dataset: Sized,
+    dataset: { readonly length: number },
     numReplicas?: number | null,
     rank?: number | null,
     shuffle?: boolean,
@@ -55,7 +53,7 @@ export class DistributedSampler extends ChunkSampler {
   constructor(...passed: unknown[]) {
     super();
     const given = byName(FN, NAMES, 1, passed);
-    this.dataset = given.dataset as Sized;
+    this.dataset = given.dataset as { readonly length: number };
     const length = lengthOf(FN, 'dataset', this.dataset);
     const group = given.numReplicas == null || given.rank == null ? replicas(FN) : null;
     this.numReplicas = integerOf('numReplicas', given.numReplicas ?? group!.worldSize, 1, Number.MAX_SAFE_INTEGER);

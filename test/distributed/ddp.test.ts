@@ -5,6 +5,8 @@ import * as path from 'node:path';
 import { expectResident } from '../support/sanitized';
 import { answers, type Language, startRanks } from './ddp/ranks';
 
+jest.setTimeout(240_000);
+
 const STEPS = 50;
 const CASES = ['plain', 'buckets', 'accumulated', 'unused', 'outputs', 'static', 'views', 'autocast', 'own buffers'];
 /** Results of each rank by case. */

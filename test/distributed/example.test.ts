@@ -6,6 +6,8 @@ import { run } from '../support/child';
 import { ROOT } from '../support/torch';
 import { freePort } from './ddp/ranks';
 
+jest.setTimeout(240_000);
+
 const folder = path.join(ROOT, 'examples/distributed');
 const few = ['--epochs', '1', '--steps', '3'];
 
