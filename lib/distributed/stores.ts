@@ -1,4 +1,5 @@
 /** The key-value stores through which ranks find each other: PyTorch's TCPStore, FileStore and PrefixStore. */
+import type { NodeBuffer } from '../../types/base';
 import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
 import { flagOf, integerOf, optionsOf, textOf, timeoutOf } from './arguments';
@@ -64,10 +65,10 @@ export abstract class Store {
   }
 
   /** The value of a key. Waits until there is one. */
-  async get(key: string): Promise<Buffer> {
+  async get(key: string): Promise<NodeBuffer> {
     const name = textOf(`${this._name}.get`, 'key', key);
     const limit = this.#timeoutMs;
-    return this.#run<Buffer>('get', (store) => native.storeGet(store, name, limit), limit);
+    return this.#run<NodeBuffer>('get', (store) => native.storeGet(store, name, limit), limit);
   }
 
   /** Adds to a counter, which is 0 at first; returns the sum. */
@@ -95,11 +96,11 @@ export abstract class Store {
    * Stores `desired` if the key's value is `expected`, or if it has none and `expected` is ''. Returns the value that the key
    * has then.
    */
-  async compareSet(key: string, expected: StoreValue, desired: StoreValue): Promise<Buffer> {
+  async compareSet(key: string, expected: StoreValue, desired: StoreValue): Promise<NodeBuffer> {
     const fn = `${this._name}.compareSet`;
     const name = textOf(fn, 'key', key);
     const [before, after] = [bytesOf(fn, 'expected', expected), bytesOf(fn, 'desired', desired)];
-    return this.#run<Buffer>('compareSet', (store) => native.storeCompareSet(store, name, before, after));
+    return this.#run<NodeBuffer>('compareSet', (store) => native.storeCompareSet(store, name, before, after));
   }
 
   /** Removes a key; returns whether it was there. A FileStore cannot. */

@@ -113,23 +113,29 @@ const supported = (group: Opaque, kind: Kind): string =>
     .map(([dtype]) => dtype)
     .join(', ');
 
+/** Reads the tensors, which may be Proxies of the program, before it uses the group, which their traps may end. */
 function requireDtypes({ fn, group }: Call, work: Work): void {
-  for (const tensor of [...(work.inputs ?? []), ...(work.outputs ?? [])]) {
-    if (native.distributedSupports(group._native, dtypeCodes.get(tensor.dtype)!, work.kind)) continue;
-    throw refusal(fn, 'tensor', `a dtype of ${group.backend} (${supported(group._native, work.kind)})`, tensor.dtype);
+  const dtypes = [...(work.inputs ?? []), ...(work.outputs ?? [])].map(({ dtype }) => dtype);
+  const { _native } = memberOf(fn, group);
+  for (const dtype of dtypes) {
+    if (native.distributedSupports(_native, dtypeCodes.get(dtype)!, work.kind)) continue;
+    throw refusal(fn, 'tensor', `a dtype of ${group.backend} (${supported(_native, work.kind)})`, dtype);
   }
 }
 
 function start<T>({ fn, group, signal }: Call, work: Work): Promise<T> {
   const { op = 0, root = -1, tag = 0, allRanks = false, timeoutMs = group.timeoutMs } = work;
+  const inputs = handlesOf(work.inputs ?? []);
+  const outputs = handlesOf(work.outputs ?? []);
+  const { _native } = memberOf(fn, group);
   return runJob<T>(
     fn,
     () =>
       native.distributedStart(
-        group._native,
+        _native,
         work.kind,
-        handlesOf(work.inputs ?? []),
-        handlesOf(work.outputs ?? []),
+        inputs,
+        outputs,
         [op, root, tag, Number(allRanks), timeoutMs],
         work.inputSplits ?? [],
         work.outputSplits ?? [],

@@ -73,6 +73,24 @@ const nothing = (why) => ({ why });
 const numbers = 'takes numbers, strings or nothing';
 const path_ = 'takes a path and options that ownOptions reads once: see load';
 
+const distributed = Object.fromEntries(
+  [
+    ...[
+      'allGather',
+      'allGatherIntoTensor',
+      'allReduce',
+      'allToAll',
+      'allToAllSingle',
+      'barrier',
+      'broadcast',
+      'gather',
+    ],
+    ...['monitoredBarrier', 'recv', 'reduce', 'reduceScatter', 'scatter', 'send', 'destroyProcessGroup', 'getBackend'],
+    ...['getRank', 'getWorldSize', 'initProcessGroup', 'isInitialized', 'newGroup', 'isAvailable', 'allGatherObject'],
+    ...['broadcastObject', 'gatherObject', 'recvObject', 'scatterObject', 'sendObject'],
+  ].map((name) => [`distributed.${name}`, nothing('needs a process group: test/distributed/getters.test.ts')]),
+);
+
 const nn = modules({ torch, read, ones, options, generator, tensorsOnly, nothing, numbers });
 
 /** The calls, by the callback and a tensor to dispose. */
@@ -179,6 +197,7 @@ const functions = {
     (fire) => torch.tensor([1, 2], options(fire, 'dtype', 'float64')),
   ],
   capture: nothing('its function is recorded, like that of torch.run: test/capture'),
+  ...distributed,
   'cuda.isAvailable': nothing(numbers),
   'cuda.deviceCount': nothing(numbers),
   'cuda.currentDevice': nothing(numbers),
