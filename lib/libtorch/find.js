@@ -23,7 +23,8 @@ const registrationHeader = 'ATen/RegistrationDeclarations.h';
 const wantedHeaders = [registrationHeader, 'ATen/core/Tensor.h', versionHeader];
 const wantedLibraries = ['torch_cpu', 'c10'];
 /** The system's folders; naming them again breaks `#include_next` or pollutes the rpath. */
-const { includes: systemIncludes, libs: systemLibs } = systemFolders(process);
+const ownFolders = systemFolders(process);
+const { includes: systemIncludes, libs: systemLibs } = ownFolders;
 
 /** A libtorch for the CPU may have this header too. */
 const cudaHeader = 'c10/cuda/CUDACachingAllocator.h';
@@ -87,12 +88,12 @@ const isNamed = (env = process.env) =>
  * @returns {{ includes: [string, string][], libs: [string, string][], origin: string }} folders, each with its origin
  */
 function candidates(env, machine) {
-  const { multiarch, includes: ownIncludes, libs: ownLibs } = systemFolders(machine);
+  const system = machine === process ? ownFolders : systemFolders(machine);
   let origin = 'system';
   /** @type {[string, string][]} */
-  let includes = ownIncludes.map((dir) => [dir, origin]);
+  let includes = system.includes.map((dir) => [dir, origin]);
   /** @type {[string, string][]} */
-  let libs = ownLibs.map((dir) => [dir, origin]);
+  let libs = system.libs.map((dir) => [dir, origin]);
   const named = env.LIBTORCH || env.LIBTORCH_INCLUDE || env.LIBTORCH_LIB;
   const pytorch = !named && isSet(env.LIBTORCH_USE_PYTORCH);
   const root = env.LIBTORCH || (pytorch ? pytorchFolder(env) : undefined);
@@ -101,7 +102,7 @@ function candidates(env, machine) {
     includes = [[path.join(root, 'include'), origin]];
     libs = [
       [path.join(root, 'lib'), origin],
-      [path.join(root, 'lib', multiarch), origin],
+      [path.join(root, 'lib', system.multiarch), origin],
       [path.join(root, 'lib64'), origin],
     ];
   }
