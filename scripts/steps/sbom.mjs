@@ -7,7 +7,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,9 +83,14 @@ const libtorchComponent = ({ version }) => ({
   properties: [{ name: 'libtorch-node:shipped', value: 'false' }],
 });
 
+/** The addons of a binding: the second one is for torch.distributed, and not in every binding. */
+function addonsIn(folder) {
+  const { addonName, distributedName } = bindings();
+  return [addonName, distributedName].map((name) => path.join(folder, name)).filter((file) => existsSync(file));
+}
+
 /** An addon in prebuilds/, and the libraries that its ELF header asks the loader for. */
-function addonComponent(folder, { package: version, platform, libtorch }, license) {
-  const file = path.join(folder, bindings().addonName);
+function addonComponent(file, { package: version, platform, libtorch }, license) {
   const place = path.relative(root, file).split(path.sep).join('/');
   const bytes = readFileSync(file);
   const component = {
@@ -147,9 +152,10 @@ export function billOfMaterials(folders, { env = process.env } = {}) {
   const runtime = runtimePackages(packages);
   const own = npmPurl(name, version);
   const refOf = (place) => (place === '' ? own : npmPurl(nameOf(place), packages[place].version));
-  const addons = folders.map((folder) => {
+  const addons = folders.flatMap((folder) => {
     const info = bindings().readInfo(folder);
-    return { addon: addonComponent(folder, info, license), libtorch: libtorchComponent(info.libtorch) };
+    const libtorch = libtorchComponent(info.libtorch);
+    return addonsIn(folder).map((file) => ({ addon: addonComponent(file, info, license), libtorch }));
   });
   const headers = refOf('node_modules/node-addon-api'); // compiled into each addon
   const unique = new Map(
@@ -189,10 +195,7 @@ export function billOfMaterials(folders, { env = process.env } = {}) {
 export async function ensureSbom() {
   const folders = prebuiltFolders();
   const inputs = {
-    files: [
-      ...[inRoot('package.json'), lockFile, fileURLToPath(import.meta.url)],
-      ...folders.map((folder) => path.join(folder, bindings().addonName)),
-    ],
+    files: [...[inRoot('package.json'), lockFile, fileURLToPath(import.meta.url)], ...folders.flatMap(addonsIn)],
     values: { time: sourceTime() },
     outputs: [sbomFile],
   };

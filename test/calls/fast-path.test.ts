@@ -3,7 +3,7 @@
  * the parser get the same random arguments and must run the same native row with the same values, or both refuse.
  */
 import * as path from 'node:path';
-import { inspect, isDeepStrictEqual } from 'node:util';
+import { inspect, isDeepStrictEqual, types } from 'node:util';
 import type { Signature, TypeCode } from '../../lib/call/signature';
 import { rows, signature } from '../support/signatures';
 import { LIB, torch, untyped } from '../support/torch';
@@ -12,7 +12,7 @@ type Fn = (...args: any[]) => unknown;
 interface Bound {
   signature: Signature;
   values: unknown[];
-  given: unknown[];
+  given: unknown[] | null;
 }
 const { f, run } = require(path.join(LIB, 'call/runtime.js')) as { f: Fn[]; run(bound: Bound): unknown };
 const { readCall } = require(path.join(LIB, 'tensor/reading.js')) as { readCall(passed: unknown[]): object };
@@ -228,6 +228,16 @@ interface Callee {
   slow: (args: unknown[]) => unknown;
 }
 
+/** Arguments without the elements of tensors, which would be read by ops that do not run here. */
+function textOf(value: unknown): string {
+  if (value instanceof torch.Tensor) return `tensor${value.ndim}`;
+  if (Array.isArray(value)) return `[${value.map(textOf).join(', ')}]`;
+  if (typeof value !== 'object' || value === null || types.isProxy(value)) return inspect(value, { depth: 0 });
+  return `{ ${Object.entries(value)
+    .map(([name, each]) => `${name}: ${textOf(each)}`)
+    .join(', ')} }`;
+}
+
 function compare({ label, numbers, asMethod, fast, slow }: Callee, next: (n: number) => number): string[] {
   const differences: string[] = [];
   const lists = [
@@ -237,8 +247,7 @@ function compare({ label, numbers, asMethod, fast, slow }: Callee, next: (n: num
   for (const args of lists) {
     const [left, right] = [outcome(() => fast(args)), outcome(() => slow(args))];
     if (left === right) continue;
-    const text = args.map((arg) => (arg instanceof torch.Tensor ? `tensor${arg.ndim}` : inspect(arg, { depth: 0 })));
-    differences.push(`${label}(${text.join(', ')}): fast ${left}, parser ${right}`);
+    differences.push(`${label}(${textOf(args)}): fast ${left}, parser ${right}`);
   }
   return differences;
 }
@@ -327,12 +336,12 @@ function compareForms(
       } catch {
         // Refused: any result of the cache is a difference.
       }
+      // The values as given are left out of an op whose results are new tensors: nothing needs them.
+      const given = fast.signature.wraps && number >= 0 ? null : slow.given;
       const same =
-        fast.signature === slow.signature && isDeepStrictEqual([fast.values, fast.given], [slow.values, slow.given]);
+        fast.signature === slow.signature && isDeepStrictEqual([fast.values, fast.given], [slow.values, given]);
       if (!same)
-        differences.push(
-          `${label}(${inspect(args, { depth: 1 })}): ${fast.signature.schema}, parser ${slow.signature?.schema}`,
-        );
+        differences.push(`${label}(${textOf(args)}): ${fast.signature.schema}, parser ${slow.signature?.schema}`);
     }
   }
   return { differences, decided };

@@ -71,25 +71,8 @@ const products = (name, shape) => [
 /** Does not run user code, for this reason. */
 const nothing = (why) => ({ why });
 const numbers = 'takes numbers, strings or nothing';
+const plainly = (...names) => Object.fromEntries(names.map((name) => [name, nothing(numbers)]));
 const path_ = 'takes a path and options that ownOptions reads once: see load';
-
-const distributed = Object.fromEntries(
-  [
-    ...[
-      'allGather',
-      'allGatherIntoTensor',
-      'allReduce',
-      'allToAll',
-      'allToAllSingle',
-      'barrier',
-      'broadcast',
-      'gather',
-    ],
-    ...['monitoredBarrier', 'recv', 'reduce', 'reduceScatter', 'scatter', 'send', 'destroyProcessGroup', 'getBackend'],
-    ...['getRank', 'getWorldSize', 'initProcessGroup', 'isInitialized', 'newGroup', 'isAvailable', 'allGatherObject'],
-    ...['broadcastObject', 'gatherObject', 'recvObject', 'scatterObject', 'sendObject'],
-  ].map((name) => [`distributed.${name}`, nothing('needs a process group: test/distributed/getters.test.ts')]),
-);
 
 const nn = modules({ torch, read, ones, options, generator, tensorsOnly, nothing, numbers });
 
@@ -197,13 +180,9 @@ const functions = {
     (fire) => torch.tensor([1, 2], options(fire, 'dtype', 'float64')),
   ],
   capture: nothing('its function is recorded, like that of torch.run: test/capture'),
-  ...distributed,
-  'cuda.isAvailable': nothing(numbers),
-  'cuda.deviceCount': nothing(numbers),
-  'cuda.currentDevice': nothing(numbers),
-  'cuda.synchronize': nothing(numbers),
-  'cuda.emptyCache': nothing(numbers),
-  'cuda.memory': nothing(numbers),
+  ...require('./handwritten-distributed.cjs')(nothing),
+  ...plainly('cuda.isAvailable', 'cuda.deviceCount', 'cuda.currentDevice', 'cuda.synchronize', 'cuda.emptyCache'),
+  ...plainly('cuda.memory'),
   'npy.load': [(fire) => torch.npy.load(npyBytes, options(fire, 'device', 'cpu'))],
   'npy.save': tensorsOnly((_fire, t) => torch.npy.save(file, t)),
   'npy.serialize': tensorsOnly((_fire, t) => torch.npy.serialize(t).length),
