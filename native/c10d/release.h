@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <type_traits>
+#include <utility>
 
 namespace ltn::c10d_addon {
 
@@ -26,6 +27,17 @@ c10::intrusive_ptr<Group> as_process_group(const c10::intrusive_ptr<Given>& back
     group->setDefaultBackend(type);
     return group;
   }
+}
+
+// Chooses the TCPStore without libuv, which works together with those with it. False if it is chosen already, or if the
+// release has only one.
+template <class Options>
+auto disable_libuv(Options& options, int) -> decltype(options.useLibUV, bool()) {
+  return std::exchange(options.useLibUV, false);
+}
+template <class Options>
+bool disable_libuv(Options&, long) {
+  return false;
 }
 
 }  // namespace ltn::c10d_addon

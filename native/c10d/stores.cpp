@@ -1,10 +1,26 @@
 #include "native/c10d/stores.h"
 
+#include <string>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "native/c10d/release.h"
+
 namespace ltn::c10d_addon {
+namespace {
+
+c10::intrusive_ptr<c10d::TCPStore> open_tcp_store(const std::string& host, c10d::TCPStoreOptions options) {
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(host, options);
+  } catch (const std::exception& error) {  // Debian's libtorch 2.6 is built without libuv, and its default asks for it
+    const bool lacks_libuv = std::string(error.what()).find("without libuv") != std::string::npos;
+    if (!lacks_libuv || !disable_libuv(options, 0)) throw;
+  }
+  return c10::make_intrusive<c10d::TCPStore>(host, options);
+}
+
+}  // namespace
 
 std::shared_ptr<distributed::Store> tcp_store(const distributed::TcpStoreOptions& options) {
   c10d::TCPStoreOptions given;
@@ -14,7 +30,7 @@ std::shared_ptr<distributed::Store> tcp_store(const distributed::TcpStoreOptions
   given.waitWorkers = options.wait_for_workers;
   given.timeout = options.timeout;
   given.multiTenant = true;  // as PyTorch's rendezvous: a process may open the same server again
-  auto store = c10::make_intrusive<c10d::TCPStore>(options.host, given);
+  auto store = open_tcp_store(options.host, given);
   const uint16_t port = store->getPort();
   return std::make_shared<C10dStore>(std::move(store), port);
 }

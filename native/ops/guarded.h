@@ -277,13 +277,13 @@ inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, con
          are_places(self, indices, dims);
 }
 
-// Whether there is a random number from 0 to 1 for each of the last dimensions of each plane.
+// Whether there are random numbers from 0 to 1 for each of the last dimensions of each plane, or more.
 inline bool are_samples(const at::Tensor& self, const at::Tensor& samples, size_t dims) {
   if (static_cast<size_t>(self.dim()) <= dims || !samples.is_cpu() || samples.layout() != at::kStrided) return true;
   if (!at::isFloatingType(samples.scalar_type())) return true;
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
-  return samples.numel() == c10::multiply_integers(first_sizes(self, dims)) * static_cast<int64_t>(dims) &&
+  return samples.numel() >= c10::multiply_integers(first_sizes(self, dims)) * static_cast<int64_t>(dims) &&
          samples.ge(0).logical_and(samples.le(1)).all().item<bool>();
 }
 

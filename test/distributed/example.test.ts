@@ -5,6 +5,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { ROOT } from '../support/torch';
 import { freePort } from './ddp/ranks';
+import { hasTorchrun } from './ranks';
 
 jest.setTimeout(240_000);
 
@@ -16,7 +17,7 @@ const weights = (stdout: string) =>
   [...stdout.matchAll(/rank (\d): weights (-?\d+\.\d{12})$/gm)].map(([, , sum]) => sum);
 
 test('run.mjs --python 1', async () => {
-  const env = { ...process.env, PYTHON: '/usr/bin/python3' };
+  const env = { ...process.env, PYTHON: '/usr/bin/python3', USE_LIBUV: '0' };
   const args = [path.join(folder, 'run.mjs'), '--ranks', '2', '--python', '1', ...few];
   const { code, stdout, stderr } = await run(process.execPath, args, { env });
   expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
@@ -36,7 +37,9 @@ test('run.mjs ends all ranks with one that fails, and refuses a wrong number of 
   ]);
 });
 
-test('launch/torchrun.sh starts ranks, which continue with the checkpoint', async () => {
+const ifTorchrun = hasTorchrun ? test : test.skip;
+
+ifTorchrun('launch/torchrun.sh starts ranks, which continue with the checkpoint', async () => {
   const made = fs.mkdtempSync(path.join(os.tmpdir(), 'torchrun-'));
   try {
     const start = async (epochs: string) => {

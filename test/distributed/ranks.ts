@@ -1,5 +1,5 @@
 /** Starts the ranks of a test: real processes on this machine that meet in a file, so that no port can be taken. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,11 +13,21 @@ export interface Ended {
   stderr: string;
 }
 
+/**
+ * Whether PyTorch's launcher can start here: Debian 13's PyTorch is built without libuv, and its rendezvous asks for it,
+ * whatever USE_LIBUV says.
+ */
+export const hasTorchrun =
+  spawnSync('/usr/bin/python3', [
+    '-c',
+    "import torch; torch.distributed.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)",
+  ]).status === 0;
+
 /** Runs a command to its end. */
 export function end(command: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const [file, ...args] = command;
-    const child = spawn(file!, args, { env: { ...process.env, GLOO_SOCKET_IFNAME: 'lo', ...env } });
+    const child = spawn(file!, args, { env: { ...process.env, GLOO_SOCKET_IFNAME: 'lo', USE_LIBUV: '0', ...env } });
     const ended = { stdout: '', stderr: '' };
     child.stdout.on('data', (chunk) => {
       ended.stdout += chunk;

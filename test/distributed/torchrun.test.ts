@@ -1,8 +1,10 @@
 /** Ranks that PyTorch's own launcher starts. */
 import path from 'node:path';
-import { end, PROGRAMS } from './ranks';
+import { end, hasTorchrun, PROGRAMS } from './ranks';
 
-test('torchrun starts two ranks in Node', async () => {
+const ifTorchrun = hasTorchrun ? test : test.skip;
+
+ifTorchrun('torchrun starts two ranks in Node', async () => {
   const run = ['/usr/bin/python3', '-m', 'torch.distributed.run', '--no_python', '--redirects=1', '--tee=1'];
   const where = ['--nnodes=1', '--nproc_per_node=2', '--rdzv_backend=c10d', '--rdzv_endpoint=127.0.0.1:0'];
   const command = [...run, ...where, process.execPath, path.join(PROGRAMS, 'launched.mjs')];

@@ -133,7 +133,7 @@ def refuses(name, options):
 
 asked = json.load(sys.stdin)
 answer = {
-    "optimized": [optimized(case, n, asked["folder"]) for n, case in enumerate(asked.get("optimize", []))],
+    "optimized": [optimized(case, n, asked.get("folder")) for n, case in enumerate(asked.get("optimize", []))],
     "refused": [refuses(name, options) for name, options in asked.get("refuse", [])],
     "continued": [checkpoints.answer(case, asked["folder"], plain, SAFE) for case in asked.get("checkpoint", [])],
     "scheduled": [schedules.run(case) for case in asked.get("schedule", [])],

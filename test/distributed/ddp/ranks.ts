@@ -31,7 +31,7 @@ export async function startRanks(
   return languages.map((language, rank) => {
     const whole = {
       ...process.env,
-      ...{ LIB: `${LIB}/index.js`, MASTER_ADDR: '127.0.0.1', MASTER_PORT: port, OMP_NUM_THREADS: '1' },
+      ...{ LIB: `${LIB}/index.js`, MASTER_ADDR: '127.0.0.1', MASTER_PORT: port, OMP_NUM_THREADS: '1', USE_LIBUV: '0' },
       ...{ RANK: String(rank), WORLD_SIZE: String(languages.length) },
       ...env,
     };
