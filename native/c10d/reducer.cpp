@@ -11,10 +11,12 @@
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
 #include "native/c10d/group.h"
+#include "native/c10d/release.h"
 
 namespace ltn::c10d_addon {
 namespace {
@@ -34,9 +36,7 @@ BucketSizes sizes_of(const distributed::ReducerOptions& options) {
   BucketSizes sizes;
   if (!options.bucket_bytes.has_value()) return sizes;
   sizes.cap = *options.bucket_bytes;
-#ifdef LTN_HAS_C10D_BACKENDS
-  sizes.first = sizes.cap;
-#endif
+  if constexpr (!kGroupsAreBackends) sizes.first = sizes.cap;
   return sizes;
 }
 
@@ -46,9 +46,9 @@ std::vector<size_t> initial_limits(const distributed::ReducerOptions& options, c
     return {static_cast<size_t>(std::numeric_limits<int64_t>::max())};
   }
   const auto cap = static_cast<size_t>(sizes.cap), first = static_cast<size_t>(sizes.first);
-#ifdef LTN_HAS_C10D_BACKENDS
-  if (options.bucket_bytes.has_value()) return {cap};
-#endif
+  if constexpr (!kGroupsAreBackends) {
+    if (options.bucket_bytes.has_value()) return {cap};
+  }
   return {first, cap};
 }
 
@@ -58,7 +58,25 @@ std::unordered_map<size_t, std::string> names_of(const distributed::ReducerOptio
   return names;
 }
 
-// The constructor differs between releases.
+// The constructor differs between releases. A template, so that the branch of other releases is not compiled.
+template <class Reducer>
+std::shared_ptr<Reducer> construct(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
+                                   const distributed::ReducerOptions& options, const BucketSizes& sizes,
+                                   Buckets buckets, std::vector<size_t> limits) {
+  if constexpr (std::is_constructible_v<Reducer, std::vector<at::Tensor>, Buckets, std::vector<size_t>,
+                                        c10::intrusive_ptr<c10d::ProcessGroup>, std::vector<bool>, int64_t, bool, bool,
+                                        std::unordered_map<size_t, std::string>, int64_t>) {
+    return std::make_shared<Reducer>(options.parameters, std::move(buckets), std::move(limits), group, options.sparse,
+                                     sizes.cap, options.find_unused, options.gradient_as_bucket_view, names_of(options),
+                                     sizes.first);
+  } else {
+    return std::make_shared<Reducer>(options.parameters, std::move(buckets), group, options.sparse, sizes.cap,
+                                     options.find_unused, options.gradient_as_bucket_view, names_of(options),
+                                     sizes.first, /*skip_all_reduce_unused_params=*/false,
+                                     /*use_python_reducer=*/false, std::vector<int64_t>());
+  }
+}
+
 std::shared_ptr<c10d::Reducer> new_reducer(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                                            const distributed::ReducerOptions& options) {
   const BucketSizes sizes = sizes_of(options);
@@ -67,16 +85,7 @@ std::shared_ptr<c10d::Reducer> new_reducer(const c10::intrusive_ptr<c10d::Proces
   // Gradients become ready roughly in the opposite order of the parameters.
   std::reverse(buckets.begin(), buckets.end());
   std::reverse(limits.begin(), limits.end());
-#ifdef LTN_HAS_REDUCER_BUCKET_LIST
-  return std::make_shared<c10d::Reducer>(options.parameters, std::move(buckets), group, options.sparse, sizes.cap,
-                                         options.find_unused, options.gradient_as_bucket_view, names_of(options),
-                                         sizes.first, /*skip_all_reduce_unused_params=*/false,
-                                         /*use_python_reducer=*/false, std::vector<int64_t>());
-#else
-  return std::make_shared<c10d::Reducer>(options.parameters, std::move(buckets), std::move(limits), group,
-                                         options.sparse, sizes.cap, options.find_unused,
-                                         options.gradient_as_bucket_view, names_of(options), sizes.first);
-#endif
+  return construct<c10d::Reducer>(group, options, sizes, std::move(buckets), std::move(limits));
 }
 
 // Passes the outputs on as copies. If the loss depends on some of them, the gradients of the others arrive undefined,

@@ -32,6 +32,7 @@ export async function startRanks(
     const whole = {
       ...process.env,
       ...{ LIB: `${LIB}/index.js`, MASTER_ADDR: '127.0.0.1', MASTER_PORT: port, OMP_NUM_THREADS: '1', USE_LIBUV: '0' },
+      GLOO_SOCKET_IFNAME: 'lo', // otherwise some releases warn that they do not know the host's name
       ...{ RANK: String(rank), WORLD_SIZE: String(languages.length) },
       ...env,
     };

@@ -43,10 +43,7 @@ const cases = {
     await join();
     const group = await d.newGroup(null, { timeoutMs: 5000 });
     if (rank === 0) await assert.rejects(d.recv(torch.ones([4]), 1, { group }), late);
-    else {
-      const either = (error) => /ERR_TORCH_(TIMEOUT|DISTRIBUTED)/.test(error.code);
-      await assert.rejects(d.recv(torch.ones([4]), 0, { group }), either);
-    }
+    await d.barrier(); // rank 1 stays until then, as its end would be another error
   },
   /** Aborting a recv withdraws it; the group still works. */
   async aborts() {
