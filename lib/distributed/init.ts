@@ -127,7 +127,9 @@ async function makeGroup(fn: string, given: Omit<Connection, 'name'>): Promise<P
   const name = String(world.count++);
   const { store, backend, rank, ranks, timeoutMs } = given;
   const opaque = rank < 0 ? null : await connect(fn, { ...given, name });
-  const group = new ProcessGroup(opaque, name, backend, ranks, rank, timeoutMs, store);
+  // In PyTorch 2, groups that are made later meet below the default group's prefix.
+  const below = isTwo ? new PrefixStore(`${name}/`, store) : store;
+  const group = new ProcessGroup(opaque, name, backend, ranks, rank, timeoutMs, below);
   try {
     if (!isTwo) await storeBarrier(fn, store, world.group?.size ?? ranks.length, timeoutMs);
     if (opaque !== null) {
