@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "native/accounting/fence.h"
 #include "native/accounting/thread_blocks.h"
 #include "native/compat.h"
 
@@ -141,10 +142,28 @@ void* new_block(size_t bytes) {
   }
 }
 
+// Charged memory between pages that cannot be touched.
+void* take_counted_fenced(size_t bytes) {
+  Charge charge(bytes);
+  void* data = take_fenced(bytes);
+  if (data == nullptr) {
+    call_free_memory(bytes);
+    data = take_fenced(bytes);
+  }
+  if (data == nullptr) fail_exhausted(bytes, "mmap failed");
+  charge.keep();
+  process_allocations.fetch_add(1, std::memory_order_relaxed);
+  return data;
+}
+
 // The deleter of counted blocks. `data` is the tensor's pointer; the block is kept for the next tensor of this thread,
 // or returned to the wrapped allocator.
 void free_counted(void* data) {
   if (data == nullptr) return;
+  if constexpr (kFenced) {
+    process_allocated.fetch_sub(free_fenced(data), std::memory_order_relaxed);
+    return;
+  }
   auto* header = reinterpret_cast<Header*>(static_cast<char*>(data) - sizeof(Header));
   const uint64_t bytes = header->bytes;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
@@ -157,6 +176,10 @@ class CountingCpuAllocator final : public compat::Allocator<CountingCpuAllocator
   c10::DataPtr take(size_t bytes) const {
     if (bytes == 0) return {nullptr, nullptr, &free_counted, c10::Device(c10::DeviceType::CPU)};
     if (bytes > std::numeric_limits<int64_t>::max() - 2 * sizeof(Header)) fail_exhausted(bytes, "the size overflows");
+    if constexpr (kFenced) {
+      void* data = take_counted_fenced(bytes);
+      return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
+    }
     Block block(take_block(bytes));
     // More than the physical memory is allocated before it is charged: the totals are shared by all threads.
     if (bytes > physical_bytes() && fits(bytes)) block.set(new_block(bytes));

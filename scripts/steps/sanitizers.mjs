@@ -14,17 +14,23 @@ export const plantedAddon = path.join(sanitizedDir, 'planted.node');
 /** The exit status of a process that a report ended. Tests do not expect it of any child. */
 export const reportStatus = 86;
 
-/** -O1: the same faults in half the compile time. */
-export function sanitizedDefinitions() {
+/**
+ * What builds the whole addon with CMake, compiled with `flags` only.
+ * @param {string} flags
+ */
+export function addonDefinitions(flags) {
   const prefix = nodePrefix();
   if (prefix === undefined)
     throw new StepError("Node's headers were not found; npm_config_nodedir names their prefix.");
   const addonApi = path.dirname(createRequire(import.meta.url).resolve('node-addon-api/package.json'));
   return [
-    ...['-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O1', '-DLTN_SANITIZE=address,undefined', '-DLTN_ADDON=ON'],
+    ...['-DCMAKE_BUILD_TYPE=None', `-DCMAKE_CXX_FLAGS=${flags}`, '-DLTN_ADDON=ON'],
     ...[`-DLTN_NODE_INCLUDE=${path.join(prefix, 'include', 'node')}`, `-DLTN_NODE_ADDON_API=${addonApi}`],
   ];
 }
+
+/** -O1: the same faults in half the compile time. */
+export const sanitizedDefinitions = () => [...addonDefinitions('-O1'), '-DLTN_SANITIZE=address,undefined'];
 
 /** The runtime library that the compiler links against. */
 function runtimeLibrary(name) {

@@ -1,10 +1,11 @@
 /**
  * npm run fuzz -- [--calls 1e6] [--seed N] [--only PATTERN] [--workers N] [--store] [--record] [--no-shrink]
- *                [--valgrind]
+ *                [--valgrind] [--fence end|start]
  *
  * Calls everything with hostile values in child processes and prints what ended a process, came back without a code, left a
  * tensor or did not come back. --only: a pattern of 'kind name', such as '^ops ' or 'nn.functional'. --store adds the findings
- * to test/fuzz/seeds.json; --valgrind makes the calls under memcheck instead (memcheck.cjs); --record adds the figures to docs/reliability.md.
+ * to test/fuzz/seeds.json; --valgrind makes the calls under memcheck instead (memcheck.cjs); --fence makes them with tensors that
+ * end (or start) at a page that cannot be touched (native/accounting/fence.h); --record adds the figures to docs/reliability.md.
  */
 'use strict';
 
@@ -30,12 +31,16 @@ async function main() {
       record: { type: 'boolean', default: false },
       'no-shrink': { type: 'boolean', default: false },
       valgrind: { type: 'boolean', default: false },
+      fence: { type: 'string' },
     },
   });
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
   const calls = Number(values.calls);
   if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
     throw new Error('expected numbers for --seed and --calls');
+  if (values.fence !== undefined && !['end', 'start'].includes(values.fence))
+    throw new Error(`expected --fence end or --fence start, got ${values.fence}`);
+  if (values.fence !== undefined) process.env.LTN_FENCE_AT = values.fence; // the children's
   const { libtorchVersion } = require(LIB);
   console.log(`libtorch ${libtorchVersion}, seed ${seed}, ${calls} calls`);
   const start = process.hrtime.bigint();

@@ -1,0 +1,166 @@
+// Conditions on the arguments of an op that more than one kernel relies on (codegen/spec/guards.yaml).
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ltn {
+
+// How large the last dimension is; 1 for a tensor without dimensions.
+inline int64_t last_size(const at::Tensor& tensor) { return tensor.dim() == 0 ? 1 : tensor.size(-1); }
+
+// `Tensors` is a TensorList, or the list of tensors that later releases use.
+template <class Tensors>
+bool all_have_dimensions(const Tensors& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.dim() == 0) return false;
+  }
+  return true;
+}
+
+// A number that libtorch declares as an int64_t or, in later releases, as a SymInt, which is never symbolic here.
+inline int64_t number_of(int64_t number) { return number; }
+inline int64_t number_of(const c10::SymInt& number) { return number.expect_int(); }
+
+template <class List>
+bool has_length(const List& list, size_t length) {
+  return list.size() == length;
+}
+
+inline bool has_dim(const at::Tensor& tensor, int64_t dim) {
+  const int64_t count = std::max<int64_t>(tensor.dim(), 1);
+  return -count <= dim && dim < count;
+}
+
+// Whether they are dimensions of the tensor, counted from 0.
+template <class Dims>
+bool has_dims(const at::Tensor& tensor, const Dims& dims) {
+  return std::all_of(dims.begin(), dims.end(),
+                     [&](const auto& dim) { return 0 <= number_of(dim) && number_of(dim) < tensor.dim(); });
+}
+
+// Whether a result of the sizes of `self` can be written there as it is.
+inline bool takes_sums(const at::Tensor& self, const at::Tensor& result, at::ScalarType dtype) {
+  return result.layout() == at::kStrided && result.scalar_type() == dtype && result.sizes() == self.sizes();
+}
+
+// Whether a guard can read the elements. The op itself refuses tensors without memory or integers.
+inline bool are_readable(const at::Tensor& numbers) {
+  return numbers.numel() > 0 && numbers.is_cpu() && numbers.layout() == at::kStrided && !numbers.is_nested() &&
+         at::isIntegralType(numbers.scalar_type(), false);
+}
+
+// Whether all numbers that can be read are at least `least` and at most `most`.
+inline bool all_between(const at::Tensor& numbers, int64_t least, int64_t most) {
+  if (!are_readable(numbers)) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return numbers.min().item<int64_t>() >= least && numbers.max().item<int64_t>() <= most;
+}
+
+// The same for at least 0 and below the bound.
+inline bool all_below(const at::Tensor& numbers, int64_t bound) { return all_between(numbers, 0, bound - 1); }
+
+// An optional tensor of indices.
+template <class Optional>
+bool may_be_below(const Optional& numbers, int64_t bound) {
+  return !numbers.has_value() || !numbers->defined() || all_below(*numbers, bound);
+}
+
+template <class Number>
+bool holds_below(const at::Tensor& numbers, const Number& bound) {
+  return all_below(numbers, number_of(bound));
+}
+
+// Whether a constructor's arguments are those of a sparse tensor, by libtorch's own check.
+template <class Check>
+bool is_valid(const Check& check) {
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  try {
+    check();
+  } catch (const c10::Error&) {  // what is wrong is in the message of the op that checks
+    return false;
+  }
+  return true;
+}
+
+template <class List>
+std::vector<int64_t> numbers_of(const List& list) {
+  std::vector<int64_t> numbers;
+  for (const auto& one : list) numbers.push_back(number_of(one));
+  return numbers;
+}
+
+// Whether a guard can read the lengths. The op itself refuses other tensors, because it expects integers.
+inline bool are_lengths(const at::Tensor& lengths) {
+  return lengths.is_cpu() && lengths.layout() == at::kStrided && at::isIntegralType(lengths.scalar_type(), false);
+}
+
+// The sizes before the last `count` dimensions, of which it has as many.
+inline at::IntArrayRef first_sizes(const at::Tensor& tensor, size_t count) {
+  return tensor.sizes().slice(0, static_cast<size_t>(tensor.dim()) - count);
+}
+
+// Whether `set_` to these sizes, which are those of the tensor already, stays in the storage. Libtorch makes the storage
+// larger for others.
+template <class Offset, class Sizes, class Strides>
+bool stays_in_storage(const at::Tensor& self, const at::Storage& source, const Offset& offset, const Sizes& sizes,
+                      const Strides& strides) {
+  if (numbers_of(sizes) != self.sizes() || self.numel() == 0) return true;
+  if (!strides.empty() && numbers_of(strides) != self.strides()) return true;
+  int64_t last = number_of(offset);
+  int64_t next = 1;  // the stride of a contiguous tensor
+  for (int64_t i = self.dim() - 1; i >= 0; --i) {
+    int64_t reach = 0;
+    const int64_t stride = strides.empty() ? next : self.stride(i);
+    if (__builtin_mul_overflow(self.size(i) - 1, stride, &reach) || __builtin_add_overflow(last, reach, &last)) {
+      return false;
+    }
+    next *= self.size(i);
+  }
+  return last < static_cast<int64_t>(source.nbytes() / self.element_size());
+}
+
+template <class List>
+bool have_memory(const List& tensors) {
+  for (const c10::optional<at::Tensor>& tensor : tensors) {
+    if (tensor.has_value() && tensor->defined() && tensor->_is_zerotensor()) return false;
+  }
+  return true;
+}
+
+// Whether the op may rely on it: a tensor of numbers of another kind is refused by the op itself.
+inline bool is_finite(const at::Tensor& numbers) {
+  if (!numbers.is_cpu() || numbers.layout() != at::kStrided || numbers.is_quantized()) return true;
+  if (!at::isFloatingType(numbers.scalar_type()) && !numbers.is_complex()) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return numbers.isfinite().all().item<bool>();
+}
+
+// Whether a view with these sizes and strides, which are as many, lies in the memory of the tensor.
+template <class Sizes, class Strides>
+bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& strides) {
+  if (sizes.size() != strides.size() || !self.has_storage() || !self.is_cpu()) return true;
+  int64_t last = self.storage_offset();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (number_of(sizes[i]) <= 0) return true;  // the op itself refuses negative sizes
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t stride = number_of(strides[i]);
+    int64_t reach = 0;
+    if (stride < 0 || __builtin_mul_overflow(number_of(sizes[i]) - 1, stride, &reach) ||
+        __builtin_add_overflow(last, reach, &last)) {
+      return false;
+    }
+  }
+  return static_cast<uint64_t>(last) < self.storage().nbytes() / self.element_size();
+}
+
+}  // namespace ltn

@@ -1,0 +1,263 @@
+// Conditions that single kernels, or those of one family, rely on (codegen/spec/guards.yaml).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+#include "native/ops/conditions.h"
+
+namespace ltn {
+
+// Whether it is a matrix whose columns are `parts` parts of the same size.
+inline bool has_columns_of(const at::Tensor& tensor, int64_t parts) {
+  return tensor.dim() == 2 && tensor.size(1) % parts == 0;
+}
+
+// Whether it has room for 30 direction numbers for each dimension of a Sobol sequence.
+inline bool is_sobol_state(const at::Tensor& tensor, int64_t dimension) {
+  return tensor.dim() == 2 && dimension >= 0 && tensor.size(0) >= dimension && tensor.size(1) >= 30;
+}
+
+// Whether the points have numbers of at most 30 bits, as many as a state has direction numbers.
+inline bool are_sobol_numbers(int64_t generated, int64_t more) {
+  constexpr int64_t kMax = int64_t{1} << 30;
+  return generated >= 0 && generated < kMax && more < kMax - generated;
+}
+
+// Whether the last of the dimensions, which are in range, has the half of a spectrum of `size` numbers.
+template <class Dims, class Number>
+bool holds_half_spectrum(const at::Tensor& tensor, const Dims& dims, const Number& size) {
+  if (dims.empty() || number_of(size) <= 0) return false;
+  const bool has_numbers =
+      std::all_of(dims.begin(), dims.end(), [&](const auto& dim) { return tensor.size(number_of(dim)) > 0; });
+  return has_numbers && tensor.size(number_of(dims.back())) > number_of(size) / 2;
+}
+
+template <class Number>
+bool are_groups(const at::Tensor& tensor, const Number& groups) {
+  const int64_t count = number_of(groups);
+  return count > 0 && tensor.dim() > 2 && tensor.size(0) > 0 && tensor.size(1) > 0 && tensor.size(1) % count == 0;
+}
+
+// Whether there is a distance for each pair of the rows of a matrix.
+inline bool has_pairs(const at::Tensor& rows, const at::Tensor& distances) {
+  return rows.dim() == 2 && rows.size(0) > 0 && distances.numel() == rows.size(0) * (rows.size(0) - 1) / 2;
+}
+
+// Whether each part of `v` along the dimension, -1 for the whole of it, has a number in `g`.
+inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+  return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && v.size(dim) > 0 && g.numel() == v.size(dim));
+}
+
+// An optional parameter of a batch norm: a number for each channel.
+template <class Optional>
+bool is_for_channels(const at::Tensor& input, const Optional& parameter) {
+  return !parameter.has_value() || !parameter->defined() || parameter->numel() == input.size(1);
+}
+
+template <class... Optional>
+bool is_batch(const at::Tensor& input, const Optional&... parameters) {
+  return input.dim() >= 2 && input.numel() > 0 && (is_for_channels(input, parameters) && ...);
+}
+
+// How many packed rows there are at each step of a recurrent net: a vector, of which the kernel reads the first.
+inline bool are_batch_sizes(const at::Tensor& sizes) {
+  return sizes.layout() == at::kStrided && !sizes.is_nested() && sizes.dim() == 1 && sizes.numel() > 0;
+}
+
+// Whether there is a number for each row of a layer norm over the last `dims` dimensions. Of too few the op itself
+// tells.
+inline bool has_row_statistics(const at::Tensor& input, size_t dims, const at::Tensor& mean, const at::Tensor& rstd) {
+  if (static_cast<size_t>(input.dim()) < dims) return true;
+  const int64_t rows = c10::multiply_integers(input.sizes().slice(0, static_cast<size_t>(input.dim()) - dims));
+  return mean.numel() == rows && rstd.numel() == rows;
+}
+
+// The row exchanges of an LDL factorization of n rows: 1 to n, or -n to -1 for a block of two.
+inline bool are_block_pivots(const at::Tensor& pivots, const at::Tensor& factors) {
+  if (factors.dim() < 2 || !are_readable(pivots)) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return all_between(pivots.to(at::kLong).abs(), 1, factors.size(-2));
+}
+
+// The steps of a recurrence that a call may take for each element: milliseconds.
+constexpr int64_t kMaxDegree = int64_t{1} << 20;
+
+// NaN is a degree that the kernel takes for one below 0.
+inline bool is_degree(const at::Scalar& degree) {
+  return degree.isComplex() || !(degree.to<double>() > static_cast<double>(kMaxDegree));
+}
+
+inline bool holds_degrees(const at::Tensor& degrees) {
+  if (degrees.numel() == 0 || !degrees.is_cpu() || degrees.layout() != at::kStrided || degrees.is_quantized() ||
+      degrees.is_complex()) {
+    return true;
+  }
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return !degrees.to(at::kDouble).gt(static_cast<double>(kMaxDegree)).any().item<bool>();
+}
+
+// The labels that a CTC loss reads: the first `lengths[i]` of row i, or, of a vector, as many as all lengths together.
+inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef lengths) {
+  if (log_probs.dim() == 0 || targets.dim() > 2 || !targets.is_cpu()) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  const int64_t labels = log_probs.size(-1);
+  if (targets.dim() < 2) return all_below(targets, labels);
+  for (int64_t i = 0; i < targets.size(0) && i < static_cast<int64_t>(lengths.size()); ++i) {
+    const int64_t length = std::min(lengths[static_cast<size_t>(i)], targets.size(1));
+    if (length > 0 && !all_below(targets.select(0, i).narrow(0, 0, length), labels)) return false;
+  }
+  return true;
+}
+
+inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& lengths) {
+  if (!are_lengths(lengths)) return true;
+  const at::Tensor list = lengths.to(at::kLong).contiguous();
+  return has_labels(log_probs, targets, at::IntArrayRef(list.data_ptr<int64_t>(), static_cast<size_t>(list.numel())));
+}
+
+// Whether the gradient is that of a tensor, or of a batch, padded by two numbers for each dimension, from the last.
+// The op itself refuses too few dimensions.
+template <class Padding>
+bool is_of_padded(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
+  const size_t padded = padding.size() / 2;
+  const auto dims = static_cast<size_t>(self.dim());
+  if (dims <= padded) return true;
+  if (dims > padded + 2 || grad.dim() != self.dim() || first_sizes(grad, padded) != first_sizes(self, padded)) {
+    return false;
+  }
+  for (size_t i = 0; i < padded; ++i) {
+    int64_t size = self.size(-1 - static_cast<int64_t>(i));
+    if (__builtin_add_overflow(size, number_of(padding[2 * i]), &size) ||
+        __builtin_add_overflow(size, number_of(padding[2 * i + 1]), &size) ||
+        grad.size(-1 - static_cast<int64_t>(i)) != size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class Padding>
+bool is_reflected(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
+  if (!is_of_padded(grad, self, padding)) return false;
+  const size_t padded = padding.size() / 2;
+  if (static_cast<size_t>(self.dim()) <= padded || (grad.numel() == 0 && self.numel() == 0)) return true;
+  for (size_t i = 0; i < padded; ++i) {
+    const int64_t size = self.size(-1 - static_cast<int64_t>(i));
+    if (number_of(padding[2 * i]) >= size || number_of(padding[2 * i + 1]) >= size) return false;
+  }
+  return true;
+}
+
+template <class Padding>
+bool is_replicated(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
+  return is_of_padded(grad, self, padding) && (grad.numel() == 0 || self.numel() > 0);
+}
+
+// Whether these are the windows that unfold makes of a tensor of these sizes, with a step of at least 1.
+template <class Sizes>
+bool are_windows(const at::Tensor& windows, const Sizes& sizes, int64_t dim, int64_t size, int64_t step) {
+  const auto dims = static_cast<int64_t>(sizes.size());
+  const int64_t at = dim < 0 ? dim + std::max<int64_t>(dims, 1) : dim;
+  if (windows.dim() != dims + 1 || at < 0 || at >= std::max<int64_t>(dims, 1)) {
+    return false;
+  }
+  const int64_t whole = dims == 0 ? 1 : number_of(sizes[static_cast<size_t>(at)]);
+  if (size < 0 || size > whole || windows.size(-1) != size) return false;
+  for (int64_t i = 0; i < dims; ++i) {
+    const int64_t expected = i == at ? (whole - size) / step + 1 : number_of(sizes[static_cast<size_t>(i)]);
+    if (windows.size(i) != expected) return false;
+  }
+  return true;
+}
+
+// Whether a linear interpolation by these scales, an absent one being the ratio of the sizes, reads no number past the
+// end of the input. The op itself refuses sizes that do not fit.
+template <class Input, class Output>
+bool scales_inside(const Input& input, const Output& output, bool align_corners,
+                   std::initializer_list<c10::optional<double>> scales) {
+  const size_t dims = output.size();
+  if (align_corners || dims != scales.size() || input.size() != dims + 2) return true;
+  for (size_t i = 0; i < dims; ++i) {
+    const c10::optional<double>& scale = scales.begin()[i];
+    const auto from = static_cast<double>(number_of(input[i + 2]));
+    const auto to = static_cast<double>(number_of(output[i]));
+    if (!scale.has_value() || !(*scale > 0) || from == to) continue;
+    if (!((to - 0.5) / *scale - 0.5 < from)) return false;
+  }
+  return true;
+}
+
+// Whether the indices are places in the last dimensions of a tensor. The op itself refuses too few dimensions.
+inline bool are_places(const at::Tensor& self, const at::Tensor& indices, size_t dims) {
+  if (static_cast<size_t>(self.dim()) < dims) return true;
+  return all_below(indices, c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim()) - dims)));
+}
+
+// Whether the gradient and the indices are those of a pool over the last dimensions. The op itself refuses too few
+// dimensions.
+inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices, size_t dims) {
+  if (static_cast<size_t>(self.dim()) <= dims || grad.dim() != self.dim()) return true;
+  return indices.sizes() == grad.sizes() && first_sizes(grad, dims) == first_sizes(self, dims) &&
+         are_places(self, indices, dims);
+}
+
+// Whether there are random numbers from 0 to 1 for each of the last dimensions of each plane, or more.
+inline bool are_samples(const at::Tensor& self, const at::Tensor& samples, size_t dims) {
+  if (static_cast<size_t>(self.dim()) <= dims || !samples.is_cpu() || samples.layout() != at::kStrided) return true;
+  if (!at::isFloatingType(samples.scalar_type())) return true;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return samples.numel() >= c10::multiply_integers(first_sizes(self, dims)) * static_cast<int64_t>(dims) &&
+         samples.ge(0).logical_and(samples.le(1)).all().item<bool>();
+}
+
+inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {
+  if (self.dim() < 2 || matrices.dim() < 2) return true;  // the op itself refuses it
+  return matrices.size(-1) == matrices.size(-2) && self.size(-2) == matrices.size(-1) &&
+         first_sizes(self, 2) == first_sizes(matrices, 2);
+}
+
+// Whether the arguments are those of a CTC loss and of its result, by their sizes. Labels: has_labels.
+inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                            at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& loss,
+                            const at::Tensor& log_alpha, int64_t blank) {
+  if (log_probs.dim() != 3 || log_alpha.dim() != 3) return true;  // the op itself refuses it
+  const int64_t steps = log_probs.size(0);
+  const int64_t batch = log_probs.size(1);
+  const auto is_of_batch = [&](int64_t count) { return count == batch; };
+  if (!is_of_batch(grad.numel()) || !is_of_batch(loss.numel()) || !is_of_batch(log_alpha.size(0)) ||
+      !is_of_batch(static_cast<int64_t>(input_lengths.size())) ||
+      !is_of_batch(static_cast<int64_t>(target_lengths.size())) || log_alpha.size(1) < steps || blank < 0 ||
+      blank >= log_probs.size(2) || (targets.dim() == 2 && targets.size(0) != batch)) {
+    return false;
+  }
+  int64_t labels = 0;
+  for (size_t i = 0; i < target_lengths.size(); ++i) {
+    const int64_t length = target_lengths[i];
+    if (length < 0 || length > targets.numel() - labels || length >= (log_alpha.size(2) + 1) / 2) return false;
+    if (targets.dim() == 2 && length > targets.size(1)) return false;
+    if (input_lengths[i] < 0 || input_lengths[i] > steps) return false;
+    labels += length;
+  }
+  return true;
+}
+
+inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+                            const at::Tensor& input_lengths, const at::Tensor& target_lengths, const at::Tensor& loss,
+                            const at::Tensor& log_alpha, int64_t blank) {
+  if (!are_lengths(input_lengths) || !are_lengths(target_lengths)) return true;
+  const at::Tensor inputs = input_lengths.to(at::kLong).contiguous();
+  const at::Tensor labels = target_lengths.to(at::kLong).contiguous();
+  const auto as_list = [](const at::Tensor& lengths) {
+    return at::IntArrayRef(lengths.data_ptr<int64_t>(), static_cast<size_t>(lengths.numel()));
+  };
+  return is_ctc_gradient(grad, log_probs, targets, as_list(inputs), as_list(labels), loss, log_alpha, blank);
+}
+
+}  // namespace ltn
