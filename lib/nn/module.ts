@@ -1,4 +1,5 @@
 /** torch.nn.Module. */
+import { inspect } from 'node:util';
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype } from '../addon/enums';
 import { ownOptions } from '../addon/options';
@@ -18,7 +19,8 @@ import {
   prepareClasses,
   prepareOwn,
 } from './hooks';
-import { Buffer, owned, Parameter, zeroed } from './parameter';
+import { Buffer, Parameter, zeroed } from './parameter';
+import { defineOwning, requireFree } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -36,8 +38,6 @@ import {
 } from './state';
 import { textOf } from './text';
 import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
-
-const inspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
  * The base class of layers and models. Parameters, buffers and submodules are found as properties, in the order of their
@@ -251,24 +251,16 @@ export class Module {
     const { persistent = true } = ownOptions('registerBuffer', given, ['persistent']);
     if (tensor !== null && !isTensor(tensor))
       throw argumentError('registerBuffer', 'tensor', 'a Tensor or null', tensor);
-    this.#requireFree('registerBuffer', name, (value) => this._state.buffers.has(name) || isTensor(value));
+    requireFree(this, 'registerBuffer', name, (value) => this._state.buffers.has(name) || isTensor(value));
     this._state.buffers.set(name, persistent);
-    let current: unknown = owned(tensor);
-    Object.defineProperty(this, name, {
-      enumerable: true,
-      configurable: true,
-      get: () => current,
-      set(value: unknown) {
-        current = owned(value);
-      },
-    });
+    defineOwning(this, name, tensor);
   }
 
   registerParameter(name: string, parameter: Parameter | null): void {
     if (parameter !== null && !(parameter instanceof Parameter)) {
       throw argumentError('registerParameter', 'parameter', 'a Parameter or null', parameter);
     }
-    this.#requireFree('registerParameter', name, (value) => value instanceof Parameter);
+    requireFree(this, 'registerParameter', name, (value) => value instanceof Parameter);
     (this as Record<string, unknown>)[name] = parameter;
   }
 
@@ -276,23 +268,13 @@ export class Module {
     if (module !== null && !(module instanceof Module)) {
       throw argumentError('registerModule', 'module', 'a Module or null', module);
     }
-    this.#requireFree('registerModule', name, (value) => value instanceof Module);
+    requireFree(this, 'registerModule', name, (value) => value instanceof Module);
     (this as Record<string, unknown>)[name] = module;
   }
 
   /** Python's other name of `registerModule`. */
   addModule(name: string, module: Module | null): void {
     this.registerModule(name, module);
-  }
-
-  #requireFree(fn: string, name: string, isSame: (value: unknown) => boolean): void {
-    if (typeof name !== 'string' || name === '' || name.includes('.')) {
-      throw argumentError(fn, 'name', "a name without '.'", name);
-    }
-    const value = (this as Record<string, unknown>)[name];
-    if (name in this && value !== null && value !== undefined && !isSame(value)) {
-      throw argumentError(fn, 'name', `a name that ${this.constructor.name} does not have yet`, name);
-    }
   }
 
   #calls(): CallHooks {
@@ -392,7 +374,7 @@ export class Module {
     return textOf(this);
   }
 
-  [inspect](): string {
+  [inspect.custom](): string {
     return textOf(this);
   }
 

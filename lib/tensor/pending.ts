@@ -3,12 +3,13 @@
  * whose handle is the result's code; its methods record. Both kinds can be awaited.
  */
 import { types } from 'node:util';
-import type { Device, DType } from '../../types/base';
+import type { Device } from '../../types/base';
 import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
 import { argumentError, codedError } from '../errors/errors';
 import { restoring } from '../errors/turn';
 import { Flag, RecordingMode } from '../generated/codes';
+import { type Known, knownMethods, knownProperties } from './known';
 import { readArguments } from './reading';
 import { setPending, Tensor } from './tensor';
 
@@ -256,13 +257,6 @@ function notThere(name: string): never {
   );
 }
 
-/** The properties of a result that follow from the op's arguments, without the elements. */
-interface Known {
-  readonly dtype: DType;
-  readonly device: Device;
-  readonly shape: number[];
-}
-
 function knownOf(pending: PendingTensor, name: string): Known {
   const found = native.strandShadow(pending.recorder.id, pending._handle);
   if (found === null) return notThere(name);
@@ -275,43 +269,6 @@ function knownOf(pending: PendingTensor, name: string): Known {
     shape: shape as number[],
   };
 }
-
-const product = (shape: readonly number[]) => shape.reduce((all, size) => all * size, 1);
-
-/** Tensor properties that are known before the op has run. */
-const knownProperties: Record<string, (known: Known) => unknown> = {
-  shape: ({ shape }) => shape,
-  length: ({ shape }) => shape[0],
-  dtype: ({ dtype }) => dtype,
-  device: ({ device }) => device,
-  ndim: ({ shape }) => shape.length,
-  numel: ({ shape }) => product(shape),
-  nbytes: ({ shape, dtype }) => product(shape) * bytesOf(dtype),
-  layout: () => 'strided',
-  isCpu: ({ device }) => device === 'cpu',
-  isCuda: ({ device }) => device.startsWith('cuda'),
-  isMeta: ({ device }) => device.startsWith('meta'),
-  isSparse: () => false,
-  isSparseCsr: () => false,
-  isMkldnn: () => false,
-  isQuantized: ({ dtype }) => /^qu?int/.test(dtype),
-};
-
-function bytesOf(dtype: DType): number {
-  const bits = Number(/\d+/.exec(dtype)?.[0] ?? 8);
-  return bits / 8;
-}
-
-/** The same for methods without arguments. */
-const knownMethods: Record<string, (known: Known) => unknown> = {
-  dim: ({ shape }) => shape.length,
-  ndimension: ({ shape }) => shape.length,
-  nelement: ({ shape }) => product(shape),
-  elementSize: ({ dtype }) => bytesOf(dtype),
-  isFloatingPoint: ({ dtype }) => /^b?float/.test(dtype),
-  isComplex: ({ dtype }) => dtype.startsWith('complex'),
-  isSigned: ({ dtype }) => !/^(u|qu|bool)/.test(dtype),
-};
 
 /** `t.size()`, `t.size(dim)`. */
 function sizeOf(this: PendingTensor, dim?: number | { dim?: number }): unknown {

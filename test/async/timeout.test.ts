@@ -7,7 +7,7 @@ const ENDLESS = 'special.laguerrePolynomialL(torch.ones([1e6]), 2 ** 20';
 
 /**
  * `late(make)` calls `make(ms)` with longer and longer times until the time is over while the op runs. On a busy machine it may be
- * over before that; then the op does not begin.
+ * over before that; then the op does not begin. Ops of earlier calls, which were abandoned, may run on.
  */
 const LATE = `
   torch.setNumThreads(1);

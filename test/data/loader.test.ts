@@ -1,8 +1,9 @@
 /** Datasets, collation, loops and what they leave behind. */
 import { balanced, balancedAsync, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
+import { Later, Squares, Stream } from './datasets';
 
 const { data } = torch.utils;
-const { ChainDataset, ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset } = data;
+const { ChainDataset, ConcatDataset, DataLoader, Dataset, Subset, TensorDataset } = data;
 
 const rows = (n: number) => torch.arange(3 * n, { dtype: 'float32' }).reshape([n, 3]);
 const lists = (batches: Iterable<any>) => [...batches].map((batch) => batch.toArray());
@@ -17,40 +18,6 @@ async function collect(loader: AsyncIterable<any>): Promise<any[]> {
 async function firstOf(loader: AsyncIterable<any>): Promise<number> {
   for await (const [batch] of loader) return batch.numel;
   return 0;
-}
-
-/** Makes two tensors for each sample, of which one is in the sample. */
-class Squares extends Dataset {
-  constructor(readonly length: number) {
-    super();
-  }
-  getItem(index: number): any {
-    return { x: torch.tensor([index, index]).mul(index), y: BigInt(index) };
-  }
-}
-class Later extends Squares {
-  override async getItem(index: number): Promise<any> {
-    await new Promise(setImmediate);
-    return super.getItem(index);
-  }
-}
-class Stream extends IterableDataset {
-  read = 0;
-  ended = 0;
-  constructor(readonly n: number) {
-    super();
-  }
-  override async *[Symbol.asyncIterator]() {
-    try {
-      for (let i = 0; i < this.n; i++) {
-        await null;
-        this.read++;
-        yield [i, torch.tensor([i])];
-      }
-    } finally {
-      this.ended++;
-    }
-  }
 }
 
 describe('TensorDataset', () => {

@@ -31,3 +31,17 @@ export const load = (name: string, options = {}) => torch.inductor.aotiLoadPacka
 /** PyTorch's positional and named inputs, and its results. */
 export const valuesOf = (name: string): { inputs: any[]; named: any; output: any } =>
   torch.load(path.join(folder, `${name}.values.pt`)) as { inputs: any[]; named: any; output: any };
+
+/** Like PyTorch's results, with the same nesting. */
+export function expectSame(value: any, wanted: any): void {
+  if (Array.isArray(wanted)) {
+    expect(value.length).toBe(wanted.length);
+    for (const [i, part] of wanted.entries()) expectSame(value[i], part);
+  } else if (wanted instanceof torch.Tensor) {
+    expect([value.dtype, value.shape]).toEqual([wanted.dtype, wanted.shape]);
+    expect(value.allclose(wanted, { rtol: 1e-5, atol: 1e-6 })).toBe(true);
+  } else {
+    expect(Object.keys(value)).toEqual(Object.keys(wanted));
+    for (const key of Object.keys(wanted)) expectSame(value[key], wanted[key]);
+  }
+}

@@ -3,37 +3,9 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ask, program } from '../support/child';
 import { loadsPackages, packagesCheckInputs } from '../support/release';
-import { balanced, balancedAsync, codeOf, counts, LIB, settled, thrown, torch, untyped } from '../support/torch';
-import { load, makePackages, PACKAGES_MS, pathOf, removePackages, valuesOf } from './models';
-
-const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
-const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
-
-const zipOf = (bytes: Buffer) =>
-  new ZipReader({ size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) }, Error);
-
-/** The entries of packages, as one archive with names and bytes from `change`. Returns its path. */
-function repacked(
-  name: string,
-  models: string[],
-  change: (model: string, entry: string, data: Buffer) => string,
-): string {
-  const parts: Uint8Array[] = [];
-  const zip = new ZipWriter({ put: (bytes: Uint8Array) => parts.push(Buffer.from(bytes)) });
-  const names = new Set<string>();
-  for (const model of models) {
-    const from = zipOf(fs.readFileSync(pathOf(model)));
-    for (const entry of from.entries.values()) {
-      const data = Buffer.from(from.data(entry));
-      const to = change(model, entry.name, data);
-      if (!names.has(to)) zip.add(to, data);
-      names.add(to);
-    }
-  }
-  zip.end();
-  fs.writeFileSync(pathOf(name), Buffer.concat(parts));
-  return pathOf(name);
-}
+import { balanced, balancedAsync, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
+import { expectSame, load, makePackages, PACKAGES_MS, pathOf, removePackages, valuesOf } from './models';
+import { repacked, zipOf } from './repacked';
 
 /** Without support there is one test; archive.test.ts covers the rest. */
 const without = () => {
@@ -41,20 +13,6 @@ const without = () => {
     expect(codeOf(() => torch.inductor.aotiLoadPackage('model.pt2'))).toBe('ERR_TORCH_NOT_IMPLEMENTED');
   });
 };
-
-/** Like PyTorch's results, with the same nesting. */
-function expectSame(value: any, wanted: any): void {
-  if (Array.isArray(wanted)) {
-    expect(value.length).toBe(wanted.length);
-    for (const [i, part] of wanted.entries()) expectSame(value[i], part);
-  } else if (wanted instanceof torch.Tensor) {
-    expect([value.dtype, value.shape]).toEqual([wanted.dtype, wanted.shape]);
-    expect(value.allclose(wanted, { rtol: 1e-5, atol: 1e-6 })).toBe(true);
-  } else {
-    expect(Object.keys(value)).toEqual(Object.keys(wanted));
-    for (const key of Object.keys(wanted)) expectSame(value[key], wanted[key]);
-  }
-}
 
 /** The folders of unpacked packages, and how often the library is mapped. */
 const FOLDERS = `

@@ -18,13 +18,8 @@ const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, pl
 const exported = require(path.join(lib, 'torch.js'));
 
 const F = torch.nn.functional;
-const file = path.join(folder, 'a');
 const ones = () => torch.ones([2, 2]);
 const bytes = torch.saveToBuffer({ a: 1 });
-const npyBytes = torch.npy.serialize(ones());
-const npzFile = path.join(folder, 'z.npz');
-torch.npz.save(npzFile, { a: ones() });
-const safeBytes = torch.safetensors.serialize({ a: ones() });
 
 /** A list whose first element, an object whose property, runs the callback. */
 const list = (fire, values) =>
@@ -183,36 +178,7 @@ const functions = {
   ...require('./handwritten-distributed.cjs')(nothing),
   ...plainly('cuda.isAvailable', 'cuda.deviceCount', 'cuda.currentDevice', 'cuda.synchronize', 'cuda.emptyCache'),
   ...plainly('cuda.memory'),
-  'npy.load': [(fire) => torch.npy.load(npyBytes, options(fire, 'device', 'cpu'))],
-  'npy.save': tensorsOnly((_fire, t) => torch.npy.save(file, t)),
-  'npy.serialize': tensorsOnly((_fire, t) => torch.npy.serialize(t).length),
-  'npy.loadFromStream': nothing(
-    'reads its source on later turns, outside every scope of ours: test/files/streams.test.ts',
-  ),
-  'npy.saveToStream': tensorsOnly((_fire, t) => void torch.npy.saveToStream(t).cancel()),
-  'npz.load': [(fire) => torch.npz.load(npzFile, options(fire, 'device', 'cpu')).a],
-  'npz.loadFromStream': nothing('as npy.loadFromStream'),
-  'npz.save': [(fire, t) => torch.npz.save(file, options(fire, 'b', t, { a: t }))],
-  'npz.saveToStream': [(fire, t) => void torch.npz.saveToStream(options(fire, 'b', t, { a: t })).cancel()],
-  'safetensors.open': nothing(path_),
-  'safetensors.load': [(fire) => torch.safetensors.load(safeBytes, options(fire, 'device', 'cpu')).a],
-  'safetensors.loadFromStream': nothing('as npy.loadFromStream'),
-  'safetensors.serialize': [
-    (fire, t) => torch.safetensors.serialize(options(fire, 'b', t, { a: t })).length,
-    (fire, t) => torch.safetensors.serialize({ a: t }, { metadata: options(fire, 'm', 'x') }).length,
-  ],
-  'safetensors.save': [(fire, t) => torch.safetensors.save(file, options(fire, 'b', t, { a: t }))],
-  'safetensors.saveToStream': [
-    (fire, t) => void torch.safetensors.saveToStream(options(fire, 'b', t, { a: t })).cancel(),
-  ],
-  load: [(fire) => torch.load(bytes, options(fire, 'device', 'cpu')).a],
-  loadFromStream: nothing('as npy.loadFromStream'),
-  save: [(fire, t) => torch.save({ t, inner: options(fire, 'a', 1) }, file)],
-  saveToBuffer: [
-    (fire, t) => torch.saveToBuffer({ t, list: list(fire, [1, t]) }).length,
-    (fire, t) => torch.saveToBuffer({ t, made: getter(fire) }).length,
-  ],
-  saveToStream: [(fire, t) => void torch.saveToStream(options(fire, 'a', 1, { t })).cancel()],
+  ...require('./handwritten-files.cjs')({ torch, folder, options, list, getter, tensorsOnly, nothing, path_ }),
   slice: nothing(numbers),
   'inductor.aotiLoadPackage': nothing(path_),
   'jit.load': [(fire) => torch.jit.load(bytes, options(fire, 'device', 'cpu'))],

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/bindings/dts/types.h"
 #include "codegen/bindings/text/js_text.h"
 #include "codegen/bindings/text/names.h"
 #include "codegen/common/diagnostics.h"
@@ -10,20 +11,6 @@
 
 namespace codegen {
 namespace {
-
-std::string in_parentheses(const std::string& type) {
-  return type.find(" | ") == std::string::npos ? type : "(" + type + ")";
-}
-
-std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
-  return text;
-}
-
-std::string repeated_tuple(const std::string& element, size_t count) {
-  return "readonly [" + joined(std::vector<std::string>(count, element), ", ") + "]";
-}
 
 std::vector<const Argument*> arguments_of(const Declaration& declaration, bool out) {
   std::vector<const Argument*> arguments;
@@ -199,34 +186,6 @@ std::string ts_element(const Type& type) { return type.base == Base::Int ? "Int"
 bool is_open_int_list(const Type& type) { return type.base == Base::Int && type.list && type.size == 0; }
 
 }  // namespace
-
-std::string ts_argument(const Type& type) {
-  const TypeRow& row = type_row(type.base);
-  const std::string one = type.base == Base::Int ? "Int" : row.ts_argument;
-  std::string text = one;
-  if (type.list) {
-    const std::string element = type.element_nullable ? one + " | null" : one;
-    if (type.base == Base::Tensor) {
-      text = type.element_nullable ? "TensorList<" + element + ">" : "TensorList";
-    } else if (type.base == Base::Bool && type.size > 0) {
-      text = repeated_tuple(element, static_cast<size_t>(type.size));
-    } else {
-      text = "readonly " + in_parentheses(element) + "[]";
-      // A single value is accepted for a list of fixed length.
-      if (type.size > 0) text = (type.base == Base::Dimname ? "string" : one) + " | " + text;
-    }
-  }
-  return type.nullable ? text + " | null" : text;
-}
-
-std::string ts_result(const Type& type) {
-  const std::string one = type.base == Base::Int      ? "Int"
-                          : type.base == Base::Scalar ? "Scalar"
-                                                      : type_row(type.base).ts_result;
-  std::string text = one;
-  if (type.list) text = in_parentheses(type.element_nullable ? one + " | null" : one) + "[]";
-  return type.nullable ? text + " | null" : text;
-}
 
 CallShape call_shape(const Declaration& declaration, int self) {
   CallShape shape;

@@ -5,14 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/bindings/dts/types.h"
 #include "codegen/bindings/spec/spec.h"
 #include "codegen/model/schema.h"
 
 namespace codegen {
-
-// The TypeScript type of an accepted or returned value.
-std::string ts_argument(const Type& type);
-std::string ts_result(const Type& type);
 
 // The result of an op whose returns have these types.
 std::string result_type(const Declaration& declaration, const std::vector<std::string>& types);
