@@ -1,16 +1,17 @@
 /**
- * npm run test:bare [-- release…] [--fresh]: installs libtorch-node and @libtorch-node/libtorch-linux-<processor> where
+ * npm run test:bare [-- release…] [--fresh] [--only=TEXT]: installs libtorch-node and @libtorch-node/libtorch-linux-<processor> where
  * nothing else is: in Debian's smallest system (debootstrap's minbase) with npm's Node, without apt's libtorch, BLAS or
  * compiler. Both come from a registry on the loopback interface. It runs ops, lifetimes, leak-audit, workers, Jest, a bundle,
- * pnpm, yarn, a read-only system and another user. bookworm is the oldest system that the package supports, forky the newest.
+ * pnpm, yarn, a read-only system, another user and, in bookworm, the image of the example service. bookworm is the oldest system that the package supports, forky the newest.
  *
  * `npm run package:libtorch` must have made build/packages, and prebuilds/ must hold the binding for that libtorch
- * (`npm run prebuild -- trixie`). LTN_TARBALL names a tarball of libtorch-node, which is otherwise packed from this checkout.
+ * (`npm run prebuild -- trixie`). `--only` runs the checks whose title has this text. LTN_TARBALL names a tarball of libtorch-node, which is otherwise packed from this checkout.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { tryImage } from './bare/image.mjs';
 import { serveRegistry } from './bare/registry.mjs';
 import { runInside } from './matrix/enter.mjs';
 import { withNpm } from './matrix/npm.mjs';
@@ -26,6 +27,9 @@ const NODE = '22';
 const PNPM = '10.17.1';
 const YARN = '1.22.22';
 const INSTALL = 'npm install --ignore-scripts';
+const IMAGE = 'examples/service/Dockerfile';
+/** The system of the image that it begins with. */
+const IMAGE_RELEASE = 'bookworm';
 /** On a machine that does nothing else. */
 const MAX_INSTALL_S = 20;
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-bare-'));
@@ -57,6 +61,27 @@ const tool = (name) => `${name}@${manifest.devDependencies[name]}`;
 const core = 'node --expose-gc core.js';
 /** Fills a new folder with the programs. */
 const project = (name) => `rm -rf /srv/${name} && cp -r /srv/programs /srv/${name} && cd /srv/${name}`;
+
+/** A folder that `docker build` could have as its context, with the model and a lock file. */
+async function imageContext(root, inside) {
+  const context = path.join(root, 'srv/image');
+  mkdirSync(context, { recursive: true });
+  const { fastify, 'prom-client': client } = manifest.devDependencies;
+  const own = Object.fromEntries(both.split(' ').map((name) => [name, '*']));
+  const dependencies = { ...own, fastify, 'prom-client': client };
+  writeFileSync(path.join(context, 'package.json'), `${JSON.stringify({ private: true, dependencies })}\n`);
+  const python = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3'; // Debian's has PyTorch
+  await runLogged('bare-model', python, [
+    inRoot('examples/service/model.py'),
+    path.join(context, 'model.pt'),
+    '--epochs',
+    '1',
+  ]);
+  const lock = `cd /srv/image && npm install --package-lock-only ${flags} >/dev/null`;
+  const status = await runInside(inside, '/bin/bash', ['-c', lock]);
+  if (status !== 0) throw new StepError(`npm install --package-lock-only ended with status ${status}.`);
+  return context;
+}
 
 /** What is run inside, each in a shell of its own. */
 const checks = [
@@ -118,9 +143,9 @@ const checks = [
   ],
 ];
 
-async function test(release, registry, { fresh }) {
+async function test(release, registry, { fresh, only }) {
   const root = await ensureBareRoot(release, { fresh });
-  for (const dir of ['srv/programs', 'packages', 'usr/local/bin']) mkdirSync(path.join(root, dir), { recursive: true });
+  for (const dir of ['srv/programs', 'usr/local/bin']) mkdirSync(path.join(root, dir), { recursive: true });
   cpSync(await npmNode(NODE), path.join(root, 'usr/local/bin/node'));
   rmSync(path.join(root, 'srv/programs'), { recursive: true });
   cpSync(inRoot('scripts', 'bare', 'app'), path.join(root, 'srv/programs'), { recursive: true });
@@ -132,24 +157,36 @@ async function test(release, registry, { fresh }) {
     const inside = { root, mounts, env: { ...env, npm_config_registry: registry } };
     const failed = [];
     const seconds = {};
-    for (const [title, command] of checks) {
+    let ran = 0;
+    for (const [title, command] of checks.filter(([name]) => name.includes(only))) {
       say(`\n----- ${release}: ${title}`);
+      ran += 1;
       const start = performance.now();
       const status = await runInside(inside, '/bin/bash', ['-c', `set -o pipefail; ${command}`]);
       seconds[title] = Math.round((performance.now() - start) / 1000);
       if (status !== 0) failed.push(title);
       say(status === 0 ? `✓ ${title}` : `✗ ${title}: exit status ${status}`);
     }
-    return { release, failed, installed: seconds[INSTALL] };
+    if (release === IMAGE_RELEASE && IMAGE.includes(only)) {
+      say(`\n----- ${release}: ${IMAGE}`);
+      ran += 1;
+      const context = await imageContext(root, inside);
+      const status = await tryImage({ base: root, folder: `${root}-image`, context, inside });
+      if (status !== 0) failed.push(IMAGE);
+      say(status === 0 ? `✓ ${IMAGE}` : `✗ ${IMAGE}: exit status ${status}`);
+    }
+    return { release, ran, failed, installed: seconds[INSTALL] };
   });
 }
 
 await runMain(async () => {
   const words = process.argv.slice(2);
-  const unknown = words.filter((word) => word !== '--fresh' && !releases.includes(word));
+  const only = words.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
+  const isOption = (word) => word === '--fresh' || word.startsWith('--only=');
+  const unknown = words.filter((word) => !isOption(word) && !releases.includes(word));
   if (unknown.length > 0)
     throw new StepError(
-      `unknown: ${unknown.join(' ')}\nusage: npm run test:bare [-- ${releases.join(' | ')}] [--fresh]`,
+      `unknown: ${unknown.join(' ')}\nusage: npm run test:bare [-- ${releases.join(' | ')}] [--fresh] [--only=TEXT]`,
     );
   await requireMachine();
   await tarballs();
@@ -159,13 +196,13 @@ await runMain(async () => {
   const named = releases.filter((release) => words.includes(release));
   const outcomes = [];
   for (const release of named.length > 0 ? named : releases) {
-    outcomes.push(await test(release, registry.url, { fresh: words.includes('--fresh') }));
+    outcomes.push(await test(release, registry.url, { fresh: words.includes('--fresh'), only }));
   }
   await registry.close();
-  for (const { release, failed, installed } of outcomes) {
+  for (const { release, ran, failed, installed } of outcomes) {
     const late = installed > MAX_INSTALL_S ? `, expected at most ${MAX_INSTALL_S} s on a free machine` : '';
-    say(`${release}: installed in ${installed} s${late}`);
-    say(failed.length === 0 ? `✓ ${release}: ${checks.length} checks` : `✗ ${release}: ${failed.join(', ')}`);
+    if (installed !== undefined) say(`${release}: installed in ${installed} s${late}`);
+    say(failed.length === 0 ? `✓ ${release}: ${ran} checks` : `✗ ${release}: ${failed.join(', ')}`);
   }
   process.exitCode = outcomes.every(({ failed }) => failed.length === 0) ? 0 : 1;
 });
