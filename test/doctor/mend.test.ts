@@ -53,7 +53,10 @@ it('an addon is built for the libtorch that has none, and loads', async () => {
   const doctor = (...args: string[]) => run(process.execPath, [program, 'doctor', ...args], { env });
 
   const before = await doctor('--fix');
-  expect(before).toMatchObject({ code: 1, stdout: expect.stringContaining('to fix addon:\n\n  npx libtorch-node build\n') });
+  expect(before).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('to fix addon:\n\n  npx libtorch-node build\n'),
+  });
   const mended = await doctor('--fix', '--yes');
   expect(mended).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 problem\n[\s\S]*\nhealthy\n$/) });
   expect(mended.stderr).toContain('Built in ');
