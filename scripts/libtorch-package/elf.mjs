@@ -148,6 +148,23 @@ export function relink(file, { replace = {}, remove = [], add = [], rpath }) {
 }
 
 /**
+ * Writes shorter names over some of the table of names: of needed libraries, and the file's own (DT_SONAME).
+ * @param {string} file
+ * @param {Record<string, string>} renames
+ */
+export function shorten(file, renames) {
+  const bytes = readFileSync(file);
+  const { one, strings } = layout(bytes);
+  const table = bytes.subarray(strings, strings + one(DT_STRSZ));
+  for (const [name, by] of Object.entries(renames)) {
+    if (by.length > name.length) throw new StepError(`${by} is longer than ${name}`);
+    const at = table.indexOf(`\0${name}\0`, 0, 'latin1') + 1;
+    if (at > 0) table.fill(0, at, at + name.length).write(by, at, 'latin1');
+  }
+  writeFileSync(file, bytes);
+}
+
+/**
  * Whether a version such as GLIBC_2.38 is newer than the oldest system has.
  * @param {string} version
  * @param {Record<string, string>} oldest by prefix

@@ -126,7 +126,7 @@ describe('the release', () => {
   const indexOf = (job: Job, what: RegExp) => scripts(job).findIndex((script) => what.test(script));
 
   it('publishes from its own job, after the audit and the tests, on a pushed tag', () => {
-    expect(publish!.needs).toEqual(['audit', 'package']);
+    expect(publish!.needs).toEqual(['audit', 'package', 'libtorch']);
     expect(publish!.environment).toBe('release');
     expect(publish!.if).toBe("github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')");
     expect(packing!.needs).toBe('binding');
@@ -136,23 +136,33 @@ describe('the release', () => {
 
   it('the job with the identity does not check out, install, build or pack', () => {
     const used = publish!.steps.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split('@')[0]]));
-    expect(used).toEqual(['actions/setup-node', 'actions/download-artifact']);
+    expect(used).toEqual(['actions/setup-node', ...Array(3).fill('actions/download-artifact')]);
     const commands = publish!.steps.map((step) => step.run ?? '').join('\n');
     expect([...commands.matchAll(/\bnpm (\w+)( \w+)?/g)].map(([command]) => command)).toEqual([
       'npm config get',
       'npm config set',
+      'npm view',
+      'npm publish',
+      'npm publish',
       'npm publish',
     ]);
     expect(commands).not.toMatch(/\bnpx\b|\bgit |\bcurl\b|scripts\//);
-    expect(commands).toContain('npm publish "./package/$FILE" --ignore-scripts --provenance --access public\n');
+    // What a package names is published before it.
+    const published = [...commands.matchAll(/npm publish "(.*)" --ignore-scripts --provenance --access public\n/g)];
+    expect(published.map(([, file]) => file)).toEqual([
+      './libtorch/$LIBTORCH_FILE',
+      './package/$FILE',
+      './create/$CREATE_FILE',
+    ]);
   });
 
   it('packs once, with the repository in package.json, and uploads the tarball before any test runs', () => {
     const all = names.map(textOf).join('\n');
     expect(all.match(/^ +npm pack\b.*$/gm)).toEqual([
       expect.stringContaining('npm pack --ignore-scripts --pack-destination package'),
+      expect.stringContaining('npm pack ./packages/create-libtorch-node --ignore-scripts --pack-destination create'),
     ]);
-    expect(all.match(/npm publish/g)).toHaveLength(1);
+    expect(all.match(/npm publish/g)).toHaveLength(3);
     const order = [
       ...[/npm pkg set repository/, /npm run build/, /release-check\.mjs 1\.13 2\.6 2\.14/, /npm pack/],
       ...[
@@ -166,7 +176,10 @@ describe('the release', () => {
     expect(order).toEqual([...order].sort((a, b) => a - b));
     expect(order).not.toContain(-1);
     expect(packing!.outputs).toEqual(
-      Object.fromEntries(['file', 'sha256', 'sha512'].map((name) => [name, `\${{ steps.pack.outputs.${name} }}`])),
+      Object.fromEntries([
+        ...['file', 'sha256', 'sha512'].map((name) => [name, `\${{ steps.pack.outputs.${name} }}`]),
+        ...['file', 'sha512'].map((name) => [`create_${name}`, `\${{ steps.create.outputs.${name} }}`]),
+      ]),
     );
   });
 });
@@ -186,7 +199,8 @@ describe('the steps, run', () => {
     HOME: place,
     NODE_AUTH_TOKEN: 'a-token',
   };
-  const made = (text: string) => JSON.stringify({ version: '1.2.3', repository: { url: repository }, text });
+  const made = (text: string) =>
+    JSON.stringify({ name: '@libtorch-node/x', version: '1.2.3', repository: { url: repository }, text });
 
   /** An npm that packs `manifest` and logs its other calls. */
   function npm(manifest: string) {
@@ -195,7 +209,7 @@ describe('the steps, run', () => {
     fs.writeFileSync(at('made/package/package.json'), manifest);
     fs.writeFileSync(
       at('bin/npm'),
-      `#!/bin/sh\ncase "$1" in\npack) tar -czf "$4/x-1.2.3.tgz" -C ${at('made')} package;;\n*) printf '%s\\n' "$*" >> ${at('asked')};;\nesac\n` +
+      `#!/bin/sh\ncase "$1" in\npack) shift; [ "$1" = --ignore-scripts ] || shift; tar -czf "$3/x-1.2.3.tgz" -C ${at('made')} package;;\n*) printf '%s\\n' "$*" >> ${at('asked')};;\nesac\n` +
         'if [ "$1 $2" = "config get" ]; then echo https://registry.test/; fi\n',
       { mode: 0o755 },
     );
@@ -210,21 +224,38 @@ describe('the steps, run', () => {
     npm(manifest);
     const { code, stderr } = await shell(release.jobs.package!.steps.find(({ id }) => id === 'pack')!.run!, {});
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    return Object.fromEntries(
+    const outputs = written();
+    // The two other packages, made by the steps of their jobs: the one of libtorch has the same manifest here.
+    fs.mkdirSync(at('work/build/packages'), { recursive: true });
+    fs.cpSync(at('work/package/x-1.2.3.tgz'), at('work/build/packages/libtorch-2.6.0.tgz'));
+    for (const [job, id, prefix] of [
+      ['package', 'create', 'create_'],
+      ['libtorch', 'digests', 'libtorch_'],
+    ] as const) {
+      fs.writeFileSync(at('output'), '');
+      const made = await shell(release.jobs[job]!.steps.find((step) => step.id === id)!.run!, {});
+      expect(made.code).toBe(0);
+      for (const [name, value] of Object.entries(written())) outputs[`${prefix}${name}`] = value;
+    }
+    fs.renameSync(at('work/build/packages'), at('work/libtorch'));
+    return outputs;
+  }
+  const written = (): Record<string, string> =>
+    Object.fromEntries(
       fs
         .readFileSync(at('output'), 'utf8')
         .trim()
         .split('\n')
         .map((line) => line.split('=') as [string, string]),
     );
-  }
 
   /** Runs the steps until one fails. Returns the calls of npm, if any. */
   async function publish(outputs: Record<string, string>, env: NodeJS.ProcessEnv = {}) {
     for (const step of release.jobs.publish!.steps.filter((candidate) => candidate.run !== undefined)) {
       const given = Object.entries(step.env!).flatMap(([name, value]) => {
-        const output = /^\$\{\{ needs\.package\.outputs\.(\w+) \}\}$/.exec(value)?.[1];
-        return output === undefined ? [] : [[name, outputs[output]!] as const];
+        const [, job, output] = /^\$\{\{ needs\.(package|libtorch)\.outputs\.(\w+) \}\}$/.exec(value) ?? [];
+        if (output === undefined) return [];
+        return [[name, outputs[job === 'package' ? output : `libtorch_${output}`]!] as const];
       });
       const { code } = await shell(step.run!, { ...Object.fromEntries(given), ...env });
       if (code !== 0) return { stopped: step.name, asked: fs.readFileSync(at('asked'), 'utf8') };
@@ -237,14 +268,17 @@ describe('the steps, run', () => {
     const outputs = await pack(made('tested'));
     const bytes = fs.readFileSync(at('work/package/x-1.2.3.tgz'));
     const digest = (name: string) => createHash(name).update(bytes).digest('hex');
-    expect(outputs).toEqual({ file: 'x-1.2.3.tgz', sha256: digest('sha256'), sha512: digest('sha512') });
+    expect(outputs).toMatchObject({ file: 'x-1.2.3.tgz', sha256: digest('sha256'), sha512: digest('sha512') });
     expect(fs.readFileSync(at('env'), 'utf8')).toBe(`LTN_TARBALL=${at('work/package/x-1.2.3.tgz')}\n`);
     const { stopped, asked } = await publish(outputs);
     expect(stopped).toBeUndefined();
     expect(asked.split('\n')).toEqual([
       'config get registry',
       `config set //registry.test/:_authToken=\${NODE_AUTH_TOKEN}`,
+      'view @libtorch-node/x@1.2.3 dist.integrity',
+      'publish ./libtorch/libtorch-2.6.0.tgz --ignore-scripts --provenance --access public',
       'publish ./package/x-1.2.3.tgz --ignore-scripts --provenance --access public',
+      'publish ./create/x-1.2.3.tgz --ignore-scripts --provenance --access public',
       '',
     ]);
   });

@@ -10,8 +10,11 @@ const writeJson = (file, value) => writeFileSync(file, `${JSON.stringify(value, 
 /** The version of this package: the projects use the libtorch-node that was released with it. */
 export const { version } = readJson(at('package.json'));
 
-/** npm installs the one for the machine's processor and leaves out the others. */
-const carriers = ['@libtorch-node/libtorch-linux-x64', '@libtorch-node/libtorch-linux-arm64'];
+/** npm installs the one for the machine's processor and leaves out the others. Their version is that of libtorch. */
+const carried = {
+  '@libtorch-node/libtorch-linux-x64': '2.6.0',
+  '@libtorch-node/libtorch-linux-arm64': '2.6.0',
+};
 
 /** npm leaves files of this name out of packages. */
 const hidden = { _gitignore: '.gitignore' };
@@ -29,11 +32,11 @@ export function writeProject({ folder, name, template, systemLibtorch }) {
 
   const file = path.join(folder, 'package.json');
   const manifest = readJson(file);
-  const [own, carried] = [{ 'libtorch-node': `^${version}` }, Object.fromEntries(carriers.map((name) => [name, '*']))];
   writeJson(file, {
     name,
     ...manifest,
-    dependencies: { ...own, ...manifest.dependencies },
+    // Exact, as all versions in the templates: what was released and tested together.
+    dependencies: { 'libtorch-node': version, ...manifest.dependencies },
     ...(systemLibtorch ? {} : { optionalDependencies: carried }),
   });
   const readme = path.join(folder, 'README.md');
