@@ -12,6 +12,7 @@ const BOTTOM = ['accounting', 'audit', 'compat.h', 'errors', 'handles', 'schema'
 const ARROWS: Record<string, Record<string, readonly string[]>> = {
   native: {
     'addon.cpp': ['accounting', 'audit', 'convert', 'exports', 'schema'],
+    c10d: ['autograd', 'distributed'],
     exports: [
       ...BOTTOM,
       'async',
@@ -34,7 +35,6 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     autograd: ['compat.h', 'convert', 'errors'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],
     env: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'cuda', 'share'],
-    c10d: ['distributed'],
     distributed: ['async', 'errors'],
     async: ['compat.h', 'errors', 'handles', 'schema'],
     share: ['audit'],
