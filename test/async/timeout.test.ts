@@ -17,7 +17,7 @@ const LATE = `
       const error = await make(ms).catch((error) => error);
       const found = torch.asyncPool.abandoned >= abandoned;
       if (found) return error;
-      while (torch.asyncPool.running > 0) await new Promise(setImmediate);
+      while (torch.asyncPool.running > torch.asyncPool.abandoned) await new Promise(setImmediate);
     }
   };`;
 
