@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "native/compat.h"
+#include "native/ops/division.h"
+
 namespace ltn {
 
 // How large the last dimension is; 1 for a tensor without dimensions.
@@ -31,6 +34,23 @@ inline bool is_sobol_state(const at::Tensor& tensor, int64_t dimension) {
 inline bool are_sobol_numbers(int64_t generated, int64_t more) {
   constexpr int64_t kMax = int64_t{1} << 30;
   return generated >= 0 && generated < kMax && more < kMax - generated;
+}
+
+// Whether a copy of a value can be made as libtorch does it: in a new storage of the size of the old one.
+inline bool can_be_copied(const at::Tensor& self) { return !compat::kCopyTakesStorage || self.has_storage(); }
+
+template <class Tensors>
+bool can_all_be_copied(const Tensors& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    if (!can_be_copied(tensor)) return false;
+  }
+  return true;
+}
+
+// Whether a tensor has memory for the bytes of its storage. Zeros that autograd makes have none.
+inline bool has_memory(const at::Tensor& tensor) {
+  if (!tensor.has_storage() || !tensor.is_cpu()) return true;
+  return tensor.storage().nbytes() == 0 || tensor.storage().data() != nullptr;
 }
 
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
@@ -295,9 +315,9 @@ inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {
 
 // Whether a view with these sizes and strides, which are as many, lies in the memory of the tensor.
 template <class Sizes, class Strides>
-bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& strides) {
+bool fits_storage(const at::Tensor& self, int64_t offset, const Sizes& sizes, const Strides& strides) {
   if (sizes.size() != strides.size() || !self.has_storage() || !self.is_cpu()) return true;
-  int64_t last = self.storage_offset();
+  int64_t last = offset;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (number_of(sizes[i]) <= 0) return true;  // the op itself refuses negative sizes
   }
@@ -310,6 +330,18 @@ bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& str
     }
   }
   return static_cast<uint64_t>(last) < self.storage().nbytes() / self.element_size();
+}
+
+// Whether `self` can become a view of the memory of `source`. Only if its sizes change, the op enlarges what is too
+// small. It refuses a negative offset.
+template <class Number, class Sizes, class Strides>
+bool can_be_set(const at::Tensor& self, const at::Tensor& source, const Number& offset, const Sizes& sizes,
+                const Strides& strides) {
+  if (!has_memory(source)) return false;
+  const std::vector<int64_t> wanted = numbers_of(sizes);
+  if (number_of(offset) < 0 || self.sizes() != at::IntArrayRef(wanted)) return true;
+  const auto own = strides.empty() ? self.strides().vec() : numbers_of(strides);
+  return fits_storage(source, number_of(offset), wanted, own);
 }
 
 // Whether the arguments are those of a CTC loss and of its result, by their sizes. Labels: has_labels.

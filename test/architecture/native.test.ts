@@ -29,7 +29,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
       'share',
     ],
     classes: [],
-    ops: ['async', 'convert', 'schema'],
+    ops: ['async', 'compat.h', 'convert', 'schema'],
     optim: [],
     models: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'convert'],
     autograd: ['compat.h', 'convert', 'errors'],
