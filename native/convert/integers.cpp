@@ -16,8 +16,8 @@ namespace {
 // conversion. The block stays in the processor's cache. The loops have no branch, so the compiler vectorizes them.
 constexpr size_t kBlock = 1024;
 
-// Whether libtorch cuts off the fraction before it compares with the largest integer: 127.5 is 127 as an int8. From some
-// release after 2.6 on.
+// Whether libtorch cuts off the fraction before it compares with the largest integer: 127.5 is 127 as an int8. From
+// some release after 2.6 on.
 const bool kCutsFirst = !c10::overflows<int8_t, double>(127.5);
 
 // The largest integer of 64 bits is not a double: the next double is too large, so the previous one is the largest.
