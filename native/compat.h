@@ -31,6 +31,13 @@
 
 namespace ltn::compat {
 
+// The function `copy` takes the storage of self, which sparse and oneDNN tensors lack, without looking from 2.x on.
+inline constexpr bool kCopyTakesStorage = TORCH_VERSION_MAJOR >= 2;
+
+// floor_divide, remainder and fmod of the lowest integer by -1 have a result from some release after 2.6 on; 2.14 has.
+inline constexpr bool kRemainderOverflows =
+    TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 14);
+
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.
 //
 // libtorch 1.13 declares allocate() const, 2.x does not; copy_data() exists from 2.x on. So nothing here says

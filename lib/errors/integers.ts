@@ -59,5 +59,10 @@ export function firstOutside(array: ArrayBufferView, wanted: DType, floats: bool
     const isInteger = typeof value === 'bigint' || (Number.isInteger(value) && !floats);
     return value <= most && value >= (isInteger ? lowest : least);
   };
-  return Array.prototype.findIndex.call(array, (value) => !fits(value));
+  // From some release after 2.6 on, libtorch cuts the fraction off first: 127.5 is 127 as an int8. What no release takes is
+  // named first.
+  const cut = (value: number | bigint) => (typeof value === 'number' && value > 0 ? Math.trunc(value) : value);
+  const find = (isOutside: (value: number | bigint) => boolean) => Array.prototype.findIndex.call(array, isOutside);
+  const always = find((value) => !fits(cut(value)));
+  return always >= 0 ? always : find((value) => !fits(value));
 }

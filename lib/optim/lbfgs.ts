@@ -8,9 +8,9 @@ import { BuiltIn, numberIn, real } from './built-in';
 import type { ParamGroup, Params } from './groups';
 import { atMost, div, less, min, mul, type Num, sub, toNumber } from './mixed';
 import type { LBFGSOptions } from './options';
-import { lbfgsTakesComplex } from './release';
+import { lbfgsMaximizes, lbfgsTakesComplex } from './release';
 import { owned, type ParamState } from './state-dict';
-import { strongWolfe } from './strong-wolfe';
+import { MAX_CALLS, strongWolfe } from './strong-wolfe';
 
 /** A number of the state, which outlives the step. */
 const kept = (value: Num): Num => (isTensor(value) ? owned(value) : value);
@@ -42,7 +42,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
       const first = this._loss(fn, closure);
       this._demandOptions(fn);
       this._demandUsable(fn, this.paramGroups[0]!);
-      inGradMode(false, () => ownScope(() => this.#iterate(fn, closure, lossOf(fn, first))));
+      inGradMode(false, () => ownScope(() => this.#iterate(fn, closure, this.#lossOf(fn, first))));
       return first;
     });
   }
@@ -57,7 +57,17 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
       const dense = grad === null ? parameter.newZeros([parameter.numel]) : grad.isSparse ? grad.toDense() : grad;
       return real(lbfgsTakesComplex && parameter.isComplex(), dense as Tensor).reshape([-1]) as Tensor;
     });
-    return ops().cat!(flat, 0);
+    const whole = ops().cat!(flat, 0) as Tensor;
+    return this.#maximizes ? (whole.neg_() as Tensor) : whole;
+  }
+
+  get #maximizes(): boolean {
+    return this.paramGroups[0]!.maximize === true;
+  }
+
+  /** What is minimized. */
+  #lossOf(fn: string, loss: unknown): number {
+    return this.#maximizes ? -lossOf(fn, loss) : lossOf(fn, loss);
   }
 
   #move(distance: Num, direction: Tensor): void {
@@ -120,12 +130,19 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
       const before = this.#params.map((parameter) => parameter.clone() as Tensor);
       const objective = (distance: Num) => {
         this.#move(distance, direction);
-        const loss = lossOf(fn, this._loss(fn, closure));
+        const loss = this.#lossOf(fn, this._loss(fn, closure));
         const flat = this.#flatGrad();
         for (const [i, parameter] of this.#params.entries()) parameter.copy_(before[i]!);
         return { loss, grad: flat };
       };
-      const found = strongWolfe(objective, { loss: lossBefore, grad, slope }, direction, state.t, toleranceChange!);
+      const found = strongWolfe(
+        objective,
+        { loss: lossBefore, grad, slope },
+        direction,
+        state.t,
+        toleranceChange!,
+        lbfgsMaximizes ? maxEval! - place.calls : MAX_CALLS,
+      );
       place.loss = found.loss;
       place.grad = found.grad;
       state.t = kept(found.at);
@@ -134,7 +151,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     } else {
       this.#move(state.t, direction);
       if (n !== maxIter) {
-        place.loss = lossOf(fn, this._loss(fn, closure));
+        place.loss = this.#lossOf(fn, this._loss(fn, closure));
         place.grad = this.#flatGrad();
         calls = 1;
       }

@@ -165,4 +165,6 @@ export interface LBFGSOptions {
   historySize?: number | undefined;
   /** The line search. Default: none. */
   lineSearchFn?: 'strong_wolfe' | null | undefined;
+  /** Maximize the loss instead; from libtorch 2.14 on. Default: false. */
+  maximize?: boolean | undefined;
 }

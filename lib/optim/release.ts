@@ -13,6 +13,9 @@ const is2 = since(2, 0);
 /** AdamW is Adam with one more option. */
 export const hasOneAdam = since(2, 7);
 
+/** LBFGS can maximize, and a line search counts towards its calls of the closure. */
+export const lbfgsMaximizes = since(2, 14);
+
 /** A value that has no default. */
 const required = undefined;
 
@@ -145,6 +148,7 @@ export const defaults: Readonly<Record<string, Readonly<Record<string, unknown>>
     toleranceChange: 1e-9,
     historySize: 100,
     lineSearchFn: null,
+    ...(lbfgsMaximizes ? { maximize: false } : {}),
   },
   Adafactor: {
     lr: 1e-2,

@@ -23,7 +23,7 @@ export interface Found {
 
 const C1 = 1e-4;
 const C2 = 0.9;
-const MAX_CALLS = 25;
+export const MAX_CALLS = 25;
 
 /** The minimum of the cubic through two points with their slopes, within bounds. */
 function interpolated(one: Point, two: Point, bounds?: readonly [Num, Num]): Num {
@@ -43,13 +43,14 @@ function interpolated(one: Point, two: Point, bounds?: readonly [Num, Num]): Num
 
 const copyOf = (point: Point): Point => ({ ...point, grad: point.grad.clone() as Tensor });
 
-/** Searches from `start` (distance 0) along `direction`, first at `at`. */
+/** Searches from `start` (distance 0) along `direction`, first at `firstAt`, in at most `steps` steps. */
 export function strongWolfe(
   objective: Objective,
   start: { loss: number; grad: Tensor; slope: Tensor },
   direction: Tensor,
   firstAt: Num,
   tolerance: number,
+  steps: number,
 ): Found {
   const norm = (direction.abs() as Tensor).max() as Tensor;
   const { loss: f, slope } = start;
@@ -68,7 +69,7 @@ export function strongWolfe(
   let bracket: Point[] = [];
   let isDone = false;
   let n = 0;
-  while (n < MAX_CALLS) {
+  while (n < steps) {
     if (isTooHigh(now) || (n > 1 && now.loss >= before.loss)) {
       bracket = [before, copyOf(now)];
       break;
@@ -88,11 +89,11 @@ export function strongWolfe(
     now = tried(at);
     n++;
   }
-  if (n === MAX_CALLS) bracket = [zero, now];
+  if (n === steps) bracket = [zero, now];
 
   let low = bracket[0]!.loss <= bracket.at(-1)!.loss ? 0 : 1;
   let isStuck = false;
-  while (!isDone && n < MAX_CALLS) {
+  while (!isDone && n < steps) {
     const [one, two] = bracket as [Point, Point];
     if (less(mul(abs(sub(two.at, one.at)), norm), tolerance)) break;
     let at = interpolated(one, two);

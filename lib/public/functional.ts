@@ -94,6 +94,9 @@ function subscripts(list: unknown): string {
     .join('');
 }
 
+/** A tensor of libtorch has no more dimensions. */
+const MAX_DIMENSIONS = 64;
+
 /** The dimensions that tensordot sums over: the last n of the first tensor and the first n of the other, or two lists. */
 function contracted(dims: unknown): [number[], number[]] {
   let wanted = dims;
@@ -102,8 +105,8 @@ function contracted(dims: unknown): [number[], number[]] {
     return wanted as [number[], number[]];
   }
   const count = Number(wanted);
-  if (typeof wanted === 'object' || !Number.isInteger(count) || count < 0) {
-    throw refuse('tensordot', 'dims', 'a number of dimensions of 0 or more, or two lists of dimensions', dims);
+  if (typeof wanted === 'object' || !Number.isInteger(count) || count < 0 || count > MAX_DIMENSIONS) {
+    throw refuse('tensordot', 'dims', `0 to ${MAX_DIMENSIONS} dimensions, or two lists of dimensions`, dims);
   }
   return [Array.from({ length: count }, (_, i) => i - count), Array.from({ length: count }, (_, i) => i)];
 }

@@ -1,10 +1,21 @@
 #include "native/c10d/gloo.h"
 
+#include <gloo/config.h>
+
 #include <cstdlib>
 #include <sstream>
 
 namespace ltn::c10d_addon {
 namespace {
+
+// Later releases of Gloo tell whether they were built with PyTorch's small types; earlier ones have float16.
+#ifdef GLOO_USE_TORCH_DTYPES
+constexpr bool kHasHalf = GLOO_USE_TORCH_DTYPES;
+constexpr bool kHasBFloat16 = GLOO_USE_TORCH_DTYPES;
+#else
+constexpr bool kHasHalf = true;
+constexpr bool kHasBFloat16 = false;
+#endif
 
 // As in PyTorch's Python: GLOO_SOCKET_IFNAME names the network interfaces, separated by commas.
 std::vector<std::shared_ptr<::gloo::transport::Device>> devices() {
@@ -50,12 +61,15 @@ bool gloo_supports(c10::ScalarType dtype, distributed::Kind kind) {
   switch (dtype) {
     case c10::ScalarType::Float:
     case c10::ScalarType::Double:
-    case c10::ScalarType::Half:
     case c10::ScalarType::Char:
     case c10::ScalarType::Byte:
     case c10::ScalarType::Int:
     case c10::ScalarType::Long:
       return true;
+    case c10::ScalarType::Half:
+      return kHasHalf;
+    case c10::ScalarType::BFloat16:
+      return kHasBFloat16;
     default:
       return false;
   }

@@ -6,6 +6,7 @@
 
 #include "native/c10d/collectives.h"
 #include "native/c10d/gloo.h"
+#include "native/c10d/release.h"
 #include "native/c10d/stores.h"
 #include "native/c10d/work.h"
 
@@ -69,7 +70,7 @@ std::shared_ptr<distributed::Work> C10dGroup::start(Collective collective) {
 void C10dGroup::set_sequence_number() {
   const auto now = backend();
   TORCH_CHECK(now != nullptr, "the process group was destroyed");
-  now->setSequenceNumberForGroup();
+  if constexpr (kGroupsSetSequenceNumber) now->setSequenceNumberForGroup();
 }
 
 void C10dGroup::close() noexcept {

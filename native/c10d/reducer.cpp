@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "native/autograd/node_ptr.h"
 #include "native/c10d/group.h"
 #include "native/c10d/release.h"
 
@@ -104,7 +105,7 @@ struct Sink : torch::autograd::Node {
   bool postpones = false;
 };
 
-std::vector<at::Tensor> through(const std::shared_ptr<Sink>& sink, const std::vector<at::Tensor>& outputs) {
+std::vector<at::Tensor> through(const autograd::OwnedNode<Sink>& sink, const std::vector<at::Tensor>& outputs) {
   sink->set_next_edges(torch::autograd::collect_next_edges(outputs));
   std::vector<at::Tensor> copies;
   for (const at::Tensor& output : outputs) {
@@ -135,7 +136,7 @@ class C10dReducer final : public distributed::Reducer {
   }
   std::vector<at::Tensor> through_sink(const std::vector<at::Tensor>& outputs) override {
     // The graph may be freed on any thread, and a long one not by recursion.
-    const std::shared_ptr<Sink> sink(new Sink, torch::autograd::deleteNode);
+    const auto sink = autograd::make_node<Sink>();
     sink->reducer = reducer_;
     sink->postpones = std::exchange(is_static_, false);
     return through(sink, outputs);

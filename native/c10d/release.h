@@ -14,6 +14,10 @@ namespace ltn::c10d_addon {
 constexpr bool kGroupsAreBackends = std::is_base_of_v<c10d::ProcessGroup, c10d::ProcessGroupGloo>;
 using Backend = std::conditional_t<kGroupsAreBackends, c10d::ProcessGroup, c10d::Backend>;
 
+// Until the number of collectives that a group has started began at 0 on every rank, the ranks had to agree on it.
+constexpr bool kGroupsSetSequenceNumber =
+    std::is_same_v<decltype(&c10d::ProcessGroupGloo::setSequenceNumberForGroup), void (c10d::ProcessGroupGloo::*)()>;
+
 // A template, so that the branch of other releases is not compiled.
 template <class Given, class Group = c10d::ProcessGroup>
 c10::intrusive_ptr<Group> as_process_group(const c10::intrusive_ptr<Given>& backend,

@@ -1,5 +1,7 @@
 #include "native/convert/integers.h"
 
+#include <c10/util/TypeCast.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,11 +16,16 @@ namespace {
 // conversion. The block stays in the processor's cache. The loops have no branch, so the compiler vectorizes them.
 constexpr size_t kBlock = 1024;
 
+// Whether libtorch cuts off the fraction before it compares with the largest integer: 127.5 is 127 as an int8. From
+// some release after 2.6 on.
+const bool kCutsFirst = !c10::overflows<int8_t, double>(127.5);
+
 // The largest integer of 64 bits is not a double: the next double is too large, so the previous one is the largest.
 template <class To>
-constexpr double largest() {
-  return sizeof(To) < 8 ? static_cast<double>(std::numeric_limits<To>::max())
-                        : static_cast<double>(std::numeric_limits<To>::max()) * (1 - 0x1p-53);
+double largest() {
+  constexpr auto most = static_cast<double>(std::numeric_limits<To>::max());
+  if constexpr (sizeof(To) == 8) return most * (1 - 0x1p-53);
+  return kCutsFirst ? (most + 1) * (1 - 0x1p-53) : most;
 }
 
 // `value` itself if it is an integer. Up to 32 bits: the sum has no bits for a fraction. 64 bits: by a function call.

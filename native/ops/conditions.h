@@ -9,10 +9,29 @@
 #include <cstdint>
 #include <vector>
 
+#include "native/compat.h"
+
 namespace ltn {
 
 // How large the last dimension is; 1 for a tensor without dimensions.
 inline int64_t last_size(const at::Tensor& tensor) { return tensor.dim() == 0 ? 1 : tensor.size(-1); }
+
+// Whether a copy of a value can be made as libtorch does it: in a new storage of the size of the old one.
+inline bool can_be_copied(const at::Tensor& self) { return !compat::kCopyTakesStorage || self.has_storage(); }
+
+template <class Tensors>
+bool can_all_be_copied(const Tensors& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    if (!can_be_copied(tensor)) return false;
+  }
+  return true;
+}
+
+// Whether a tensor has memory for the bytes of its storage. Zeros that autograd makes have none.
+inline bool has_memory(const at::Tensor& tensor) {
+  if (!tensor.has_storage() || !tensor.is_cpu()) return true;
+  return tensor.storage().nbytes() == 0 || tensor.storage().data() != nullptr;
+}
 
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
 template <class Tensors>
@@ -127,10 +146,20 @@ bool stays_in_storage(const at::Tensor& self, const at::Storage& source, const O
   return last < static_cast<int64_t>(source.nbytes() / self.element_size());
 }
 
+// Whether `self` can become a view of the memory of `source`. Only if its sizes change, the op enlarges what is too
+// small. It refuses a negative offset.
+template <class Number, class Sizes, class Strides>
+bool can_be_set(const at::Tensor& self, const at::Tensor& source, const Number& offset, const Sizes& sizes,
+                const Strides& strides) {
+  if (!has_memory(source)) return false;
+  return !source.has_storage() || number_of(offset) < 0 ||
+         stays_in_storage(self, source.storage(), offset, sizes, strides);
+}
+
 template <class List>
 bool have_memory(const List& tensors) {
   for (const c10::optional<at::Tensor>& tensor : tensors) {
-    if (tensor.has_value() && tensor->defined() && tensor->_is_zerotensor()) return false;
+    if (tensor.has_value() && tensor->defined() && !has_memory(*tensor)) return false;
   }
   return true;
 }
@@ -146,9 +175,9 @@ inline bool is_finite(const at::Tensor& numbers) {
 
 // Whether a view with these sizes and strides, which are as many, lies in the memory of the tensor.
 template <class Sizes, class Strides>
-bool fits_storage(const at::Tensor& self, const Sizes& sizes, const Strides& strides) {
+bool fits_storage(const at::Tensor& self, int64_t offset, const Sizes& sizes, const Strides& strides) {
   if (sizes.size() != strides.size() || !self.has_storage() || !self.is_cpu()) return true;
-  int64_t last = self.storage_offset();
+  int64_t last = offset;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (number_of(sizes[i]) <= 0) return true;  // the op itself refuses negative sizes
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "native/ops/division.h"
 #include "native/ops/kernel_conditions.h"
 
 namespace ltn {

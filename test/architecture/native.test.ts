@@ -12,6 +12,7 @@ const BOTTOM = ['accounting', 'audit', 'compat.h', 'errors', 'handles', 'schema'
 const ARROWS: Record<string, Record<string, readonly string[]>> = {
   native: {
     'addon.cpp': ['accounting', 'audit', 'convert', 'exports', 'schema'],
+    c10d: ['autograd', 'distributed'],
     exports: [
       ...BOTTOM,
       'async',
@@ -28,13 +29,12 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
       'share',
     ],
     classes: [],
-    ops: ['async', 'convert', 'schema'],
+    ops: ['async', 'compat.h', 'convert', 'schema'],
     optim: [],
     models: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'convert'],
     autograd: ['compat.h', 'convert', 'errors'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],
     env: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'cuda', 'share'],
-    c10d: ['distributed'],
     distributed: ['async', 'errors'],
     async: ['compat.h', 'errors', 'handles', 'schema'],
     share: ['audit'],

@@ -23,6 +23,9 @@ export const hasTorchrun =
     "import torch; torch.distributed.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)",
   ]).status === 0;
 
+/** What a program printed, without what later releases of Gloo print when a rank is connected. */
+export const withoutGloo = (text: string): string => text.replace(/^\[\S*gloo\/\S+\] INFO .*\n/gm, '');
+
 /** Runs a command to its end. */
 export function end(command: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((resolve, reject) => {
@@ -36,7 +39,7 @@ export function end(command: readonly string[], env: NodeJS.ProcessEnv = {}): Pr
       ended.stderr += chunk;
     });
     child.once('error', reject);
-    child.once('close', (status, signal) => resolve({ ...ended, status, signal }));
+    child.once('close', (status, signal) => resolve({ ...ended, stderr: withoutGloo(ended.stderr), status, signal }));
   });
 }
 

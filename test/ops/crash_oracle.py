@@ -25,12 +25,16 @@ DTYPES = {
 
 
 def tensor(spec):
+    if spec.get("zeros"):  # as autograd makes them, without memory
+        return torch._efficientzerotensor(spec["shape"])
     made = torch.tensor(spec["tensor"], dtype=torch.float32 if spec["dtype"] == "complex64" else DTYPES[spec["dtype"]])
     if spec["dtype"] == "complex64":
         made = torch.view_as_complex(made.contiguous())
     made = made.reshape(spec["shape"])
     if spec["sparse"]:
         made = made.to_sparse()
+    if spec.get("csr"):
+        made = made.to_sparse_csr()
     if spec["quantized"]:
         made = torch.quantize_per_tensor(made, 0.1, 0, torch.quint8)
     if spec["names"]:

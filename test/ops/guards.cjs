@@ -2,13 +2,19 @@
 'use strict';
 
 const torch = require(process.argv[2]);
-const calls = require('./guards.json');
+
+const release = torch.libtorchVersion.split('.').slice(0, 2).join('.');
+const calls = require('./guards.json').filter(({ releases }) => releases?.includes(release) ?? true);
 
 function made(value) {
   if (Array.isArray(value)) return value.map(made);
   if (value?.none) return null;
   if (value?.tensor === undefined) return value;
-  return torch.scope(() => torch.tensor(value.tensor, { dtype: value.dtype }).view(value.shape));
+  if (value.zeros) return torch.ops.aten._efficientzerotensor.default(value.shape);
+  return torch.scope(() => {
+    const tensor = torch.tensor(value.tensor, { dtype: value.dtype }).view(value.shape);
+    return value.csr ? tensor.toSparseCsr() : tensor;
+  });
 }
 
 for (const { call, name, overload, args, keyword } of calls) {

@@ -1,0 +1,101 @@
+// Guards of integer division. Processors have no result for the lowest integer divided by -1: they stop the process
+// (SIGFPE), as they do for a division by 0, which the kernels check.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "native/compat.h"
+
+namespace ltn {
+
+template <class To, class From>
+bool holds_in_memory(const at::Tensor& numbers, To wanted) {
+  const From* const first = numbers.data_ptr<From>();
+  const int64_t count = numbers.numel();
+  bool found = false;
+  for (int64_t i = 0; i < count; ++i) found |= static_cast<To>(first[i]) == wanted;
+  return found;
+}
+
+// Whether an element equals `wanted` once it is converted to that type.
+template <class To>
+bool holds_number(const at::Tensor& numbers, To wanted) {
+  if (!numbers.is_cpu() || numbers.is_nested() || numbers._is_zerotensor() || numbers.numel() == 0) return false;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  if (numbers.layout() == at::kSparse) return holds_number(numbers._values(), wanted);
+  if (numbers.layout() != at::kStrided) return holds_number(numbers.values(), wanted);
+  const at::Tensor dense = numbers.resolve_neg().contiguous();
+  switch (dense.scalar_type()) {
+    case at::kChar:
+      return holds_in_memory<To, int8_t>(dense, wanted);
+    case at::kShort:
+      return holds_in_memory<To, int16_t>(dense, wanted);
+    case at::kInt:
+      return holds_in_memory<To, int32_t>(dense, wanted);
+    case at::kLong:
+      return holds_in_memory<To, int64_t>(dense, wanted);
+    default:  // unsigned
+      return false;
+  }
+}
+
+template <class To>
+bool holds_number(const at::Scalar& number, To wanted) {
+  return number.isIntegral(false) && static_cast<To>(number.to<int64_t>()) == wanted;
+}
+
+inline bool is_integral(const at::Tensor& numbers) { return at::isIntegralType(numbers.scalar_type(), false); }
+inline bool is_integral(const at::Scalar& number) { return number.isIntegral(false); }
+
+template <class To, class Self, class Other>
+bool divides_lowest(const Self& self, const Other& other) {
+  return holds_number<To>(other, -1) && holds_number<To>(self, std::numeric_limits<To>::min());
+}
+
+// Whether the lowest integer is divided by -1. `Self` and `Other` are tensors or a number. Smaller types are divided as
+// int32, which has the result.
+template <class Self, class Other>
+bool overflows(const Self& self, const Other& other) {
+  if (!is_integral(self) || !is_integral(other)) return false;
+  switch (at::result_type(self, other)) {
+    case at::kInt:
+      return divides_lowest<int32_t>(self, other);
+    case at::kLong:
+      return divides_lowest<int64_t>(self, other);
+    default:
+      return false;
+  }
+}
+
+// For floor_divide, remainder and fmod.
+template <class Self, class Other>
+bool has_remainder(const Self& self, const Other& other) {
+  return !compat::kRemainderOverflows || !overflows(self, other);
+}
+
+// For div, which rounds if it has a mode.
+template <class Self, class Other, class Mode>
+bool has_quotient(const Self& self, const Other& other, const Mode& mode) {
+  if (!mode.has_value()) return true;
+  return (!compat::kRemainderOverflows && *mode == "floor") || !overflows(self, other);
+}
+
+// For lcm, which divides by the greatest common divisor: -1 for the lowest integer and some others.
+inline bool has_multiple(const at::Tensor& self, const at::Tensor& other) {
+  if (!is_integral(self) || !is_integral(other)) return true;
+  switch (at::result_type(self, other)) {
+    case at::kInt:
+      return !holds_number(self, std::numeric_limits<int32_t>::min());
+    case at::kLong:
+      return !holds_number(self, std::numeric_limits<int64_t>::min());
+    default:
+      return true;
+  }
+}
+
+}  // namespace ltn
