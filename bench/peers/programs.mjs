@@ -29,9 +29,13 @@ export const programs = {
 
 const folder = inRoot('build', 'peers');
 
-/** Installs the packages, 1.5 GB, at first use instead of with the repository's. Programs find them by PEERS. */
-export async function ensurePackages() {
+/**
+ * Installs the packages at first use instead of with the repository's, because they are large. Programs find them by PEERS.
+ * @param {{ install: boolean }} options false: what is not installed is left out
+ */
+export async function ensurePackages({ install }) {
   process.env.PEERS = folder;
+  if (!install) return;
   mkdirSync(folder, { recursive: true });
   const done = path.join(folder, 'node_modules', '.package-lock.json');
   const lock = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');

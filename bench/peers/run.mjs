@@ -14,10 +14,11 @@ import { pythonWithTorch } from '../support/python.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
 import { commandsOf, ensurePackages } from './programs.mjs';
 import { report } from './report.mjs';
+import { differences } from './values.mjs';
 
 const usage = `usage: npm run bench:peers -- [--quick] [--write]
   --quick  fewer and shorter rounds
-  --check  prints the numbers that each program computes, as JSON, instead of measuring
+  --check  prints the numbers that each program computes, as JSON, instead of measuring; installs nothing
   --write  writes docs/benchmarks.md too`;
 
 /** Sizes: elements of the small op, side of the middle one, of the product, pictures and rows of a batch. */
@@ -27,7 +28,7 @@ const plans = {
   check: { detail: 'check', sizes: [16, 4, 4, 2, 3], rounds: 0, ms: 1, iterations: 10 },
 };
 
-export const CASES = ['small', 'mid', 'mm', 'cnn', 'train'];
+const CASES = ['small', 'mid', 'mm', 'cnn', 'train'];
 
 function readOptions() {
   const flag = { type: 'boolean', default: false };
@@ -56,11 +57,13 @@ await runMain(async () => {
   const options = readOptions();
   if (options.help) return void process.stdout.write(`${usage}\n`);
   const plan = options.check ? plans.check : options.quick ? plans.quick : plans.full;
-  await ensurePackages();
+  await ensurePackages({ install: !options.check });
   await ensureCppPrograms();
   const python = pythonWithTorch();
   const { commands, missing } = commandsOf(plan.sizes, python);
   const values = await step('what they compute', () => valuesOf(commands));
+  const wrong = differences(values);
+  if (wrong.length > 0) throw new StepError(`The programs do not compute the same numbers:\n${wrong.join('\n')}`);
   if (options.check) return void process.stdout.write(`${JSON.stringify({ values, missing })}\n`);
 
   const questions = CASES.map((name) => ({
