@@ -1,6 +1,5 @@
 // libtorch in C++, for `npm run bench:peers`: bench/peers/serve.cjs has the protocol and the cases.
 #include <torch/torch.h>
-
 #include <unistd.h>
 
 #include <cstdlib>

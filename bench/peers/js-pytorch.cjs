@@ -18,7 +18,16 @@ function nested(numbers, shape) {
   return Array.from({ length: shape[0] }, (_, i) => nested(numbers.subarray(i * size, (i + 1) * size), shape.slice(1)));
 }
 const make = (shape, seed, scale) =>
-  torch.tensor(nested(filled(shape.reduce((a, b) => a * b, 1), seed, scale), shape));
+  torch.tensor(
+    nested(
+      filled(
+        shape.reduce((a, b) => a * b, 1),
+        seed,
+        scale,
+      ),
+      shape,
+    ),
+  );
 const relu = (t) => torch.masked_fill(t, t, (value) => value < 0, 0);
 const of = (once) => ({
   run(count) {

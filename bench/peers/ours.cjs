@@ -10,7 +10,15 @@ const collected = process.argv.at(-1) === 'gc';
 torch.setNumThreads(1);
 
 const make = (shape, seed, scale) =>
-  torch.tensor(filled(shape.reduce((a, b) => a * b, 1), seed, scale)).reshape(shape);
+  torch
+    .tensor(
+      filled(
+        shape.reduce((a, b) => a * b, 1),
+        seed,
+        scale,
+      ),
+    )
+    .reshape(shape);
 const owned = (body) => (collected ? body() : torch.scope(body));
 /** `once` returns a tensor. */
 const of = (once) => ({

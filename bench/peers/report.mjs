@@ -77,7 +77,7 @@ export function report({ head, python, ns, cpu, growth, missing, plan }) {
       .join('\n'),
     'libtorch-node frees results at the end of a scope; “no scopes” leaves them to the garbage collector. tfjs frees them in ' +
       '`tf.tidy`. onnxruntime-node runs models, so each case is a model of these ops, and its calls are asynchronous; it does ' +
-      "not train. js-pytorch has no convolutions; its ReLU is made of `masked_fill`, because its own is a leaky one, and its Adam has " +
+      'not train. js-pytorch has no convolutions; its ReLU is made of `masked_fill`, because its own is a leaky one, and its Adam has ' +
       'no bias correction.',
     ...(missing.length > 0 ? ['## Not measured', missing.map((line) => `- ${line}`).join('\n')] : []),
   ].join('\n\n')}\n`;

@@ -18,7 +18,15 @@ async function main() {
   }
   await tf.setBackend(backend);
 
-  const make = (shape, seed, scale) => tf.tensor(filled(shape.reduce((a, b) => a * b, 1), seed, scale), shape);
+  const make = (shape, seed, scale) =>
+    tf.tensor(
+      filled(
+        shape.reduce((a, b) => a * b, 1),
+        seed,
+        scale,
+      ),
+      shape,
+    );
   const of = (once) => ({
     run(count) {
       tf.tidy(() => {
@@ -36,7 +44,10 @@ async function main() {
   const kernel = (shape, seed, scale) => tf.transpose(make(shape, seed, scale), [2, 3, 1, 0]);
   const [k1, k2] = [kernel([8, 1, 3, 3], 10, 0.6), kernel([16, 8, 3, 3], 12, 0.2)];
   const [c1, c2, c3] = [make([8], 11, 0.6), make([16], 13, 0.2), make([10], 15, 0.1)];
-  const scores = tf.reshape(tf.transpose(tf.reshape(make([10, 256], 14, 0.1), [10, 16, 4, 4]), [2, 3, 1, 0]), [256, 10]);
+  const scores = tf.reshape(
+    tf.transpose(tf.reshape(make([10, 256], 14, 0.1), [10, 16, 4, 4]), [2, 3, 1, 0]),
+    [256, 10],
+  );
   const images = tf.reshape(make([sizes.images, 1, 16, 16], 16), [sizes.images, 16, 16, 1]);
   const block = (input, k, c) => tf.maxPool(tf.relu(tf.add(tf.conv2d(input, k, 1, 'same'), c)), 2, 2, 'valid');
   const cnn = () => tf.add(tf.matMul(tf.reshape(block(block(images, k1, c1), k2, c2), [-1, 256]), scores), c3);

@@ -20,10 +20,12 @@ constexpr size_t kMaxPositional = 3;
 constexpr size_t kMaxForms = 5;  // of one wrapper
 
 // What callers usually name.
-constexpr std::string_view kNames[] = {"alpha", "beta",  "correction",   "descending", "device", "dim", "dtype", "keepdim",
-                                       "max",   "min",   "roundingMode", "unbiased",   "value"};
+constexpr std::string_view kNames[] = {"alpha",   "beta", "correction", "descending",   "device",   "dim",  "dtype",
+                                       "keepdim", "max",  "min",        "roundingMode", "unbiased", "value"};
 
-bool is_usual(const std::string& name) { return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames); }
+bool is_usual(const std::string& name) {
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
 
 // A number of positional arguments, then an object with these names, in this order.
 struct Form {
@@ -226,7 +228,8 @@ class OptionForms {
     for (const Taken& taken : all) {
       const bool rival = has_list_rival(taken, all, form);
       std::optional<std::string> text;
-      if (!is_hidden(taken, slow, form) && (lines.empty() || same_lists(taken, lists))) text = line(taken, form, rival, kDefault);
+      if (!is_hidden(taken, slow, form) && (lines.empty() || same_lists(taken, lists)))
+        text = line(taken, form, rival, kDefault);
       if (!text) {
         slow.push_back(taken);
         continue;
@@ -262,7 +265,8 @@ class OptionForms {
     if (shapes->find(shape) == std::string::npos) append(shapes, " || ", shape);
   }
 
-  // The reading around the lines: tests that run no user code, values in the caller's order, what remains for the parser.
+  // The reading around the lines: tests that run no user code, values in the caller's order, what remains for the
+  // parser.
   static std::string frame(const Form& form, const std::vector<std::string>& shapes, const std::vector<bool>& lists,
                            const std::string& lines) {
     std::string conditions;
@@ -288,7 +292,8 @@ class OptionForms {
     conditions = only + (conditions.empty() ? "" : " && ") + conditions;
     const std::string comma = values.empty() ? "" : ", ";
     const std::string rest = fill(js::kRest, {{"values", values + comma}, {"members", members}});
-    if (before.empty()) return fill(js::kForm, {{"conditions", conditions}, {"read", read}, {"lines", lines}, {"rest", rest}});
+    if (before.empty())
+      return fill(js::kForm, {{"conditions", conditions}, {"read", read}, {"lines", lines}, {"rest", rest}});
     return fill(js::kListForm, {{"conditions", conditions},
                                 {"before", before},
                                 {"options", options},
@@ -326,7 +331,8 @@ class OptionForms {
     if (returns.size() > 1 && std::any_of(returns.begin(), returns.end(), hands_back)) return std::nullopt;
     std::string conditions;
     std::string reads;
-    std::string handles;  // read before numbers and lists are written to the shared memory: a Proxy's `get` is user code
+    std::string
+        handles;  // read before numbers and lists are written to the shared memory: a Proxy's `get` is user code
     const bool in_order = !reads_list(taken) && !has_handle_after(taken, form, number);
     std::string values;
     std::vector<std::string> names(arguments.size());

@@ -231,7 +231,8 @@ class Builder {
 
 FastPath fast_path(const Plan& plan, const Group& group, bool method, bool options) {
   const bool internal = group.js_name[0] == '_' || group.js_name.find("ackward") != std::string::npos;
-  return Builder(plan, group, method).build(options && !internal ? option_lines(plan, group, method) : std::map<size_t, std::string>());
+  return Builder(plan, group, method)
+      .build(options && !internal ? option_lines(plan, group, method) : std::map<size_t, std::string>());
 }
 
 }  // namespace codegen
