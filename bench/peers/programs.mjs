@@ -9,7 +9,8 @@ import { cppProgram } from '../measure/cpp.mjs';
 
 const here = (name) => inRoot('bench', 'peers', name);
 const node = (name, ...args) => ({ file: `bench/peers/${name}`, command: [process.execPath, here(name)], args });
-const packages = JSON.parse(readFileSync(here('package.json'), 'utf8')).dependencies;
+const lists = (name) => here(path.join('packages', name));
+const packages = JSON.parse(readFileSync(lists('package.json'), 'utf8')).dependencies;
 const installed = (name) => `${name} ${packages[name]}`;
 
 export const OURS = 'libtorch-node';
@@ -39,8 +40,8 @@ export async function ensurePackages({ install }) {
   mkdirSync(folder, { recursive: true });
   const done = path.join(folder, 'node_modules', '.package-lock.json');
   const lock = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
-  if (existsSync(done) && lock(path.join(folder, 'package-lock.json')) === lock(here('package-lock.json'))) return;
-  for (const name of ['package.json', 'package-lock.json']) cpSync(here(name), path.join(folder, name));
+  if (existsSync(done) && lock(path.join(folder, 'package-lock.json')) === lock(lists('package-lock.json'))) return;
+  for (const name of ['package.json', 'package-lock.json']) cpSync(lists(name), path.join(folder, name));
   // Without install scripts, which would fetch libraries: a package whose native part is missing is left out, and said so.
   await step('the compared packages', () => runLogged('peers', 'npm', ['ci', '--ignore-scripts'], { cwd: folder }));
 }
