@@ -7,14 +7,14 @@ import { step } from '../../scripts/steps/progress.mjs';
 import { filesBelow, isUpToDate, whenChanged } from '../../scripts/steps/stamps.mjs';
 
 const cppDir = path.join(buildDir, 'bench');
-/** @param {'ops' | 'train'} name */
+/** @param {'ops' | 'peers' | 'train'} name */
 export const cppProgram = (name) => path.join(cppDir, `bench_${name}`);
 
 /** Compiles them if they or scripts/libtorch.mjs changed. */
 export async function ensureCppPrograms() {
   const inputs = {
     files: filesBelow(['bench/cpp', 'scripts/libtorch.mjs'], ['']),
-    outputs: ['ops', 'train'].map(cppProgram),
+    outputs: ['ops', 'peers', 'train'].map(cppProgram),
   };
   if (isUpToDate('bench', inputs)) return; // without waiting for the build lock
   const compile = () =>

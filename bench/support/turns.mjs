@@ -11,17 +11,17 @@ import { Responder } from './child.mjs';
 /**
  * Asks every program every question once per round. The first round is an uncounted warm-up: it loads libtorch and lets
  * the JIT compile.
- * @param {{ commands: Record<string, string[]>, questions: Question[], rounds: number, seconds: number }} options
- * `seconds`: the timeout of an answer
+ * @param {{ commands: Record<string, string[]>, questions: Question[], rounds: number, seconds: number, warmUp?: boolean }} options
+ * `seconds`: the timeout of an answer; `warmUp: false`: without the first round
  * @returns {Promise<Record<string, Record<string, any[]>>>} the answers by program, question and round
  */
-export async function inTurn({ commands, questions, rounds, seconds }) {
+export async function inTurn({ commands, questions, rounds, seconds, warmUp = true }) {
   const isAsked = (program, { of }) => of === undefined || of.includes(program);
   const used = Object.entries(commands).filter(([name]) => questions.some((question) => isAsked(name, question)));
   const programs = used.map(([name, command]) => ({ name, child: new Responder(name, command) }));
   const answers = Object.fromEntries(programs.map(({ name }) => [name, {}]));
   try {
-    for (let round = -1; round < rounds; round++) {
+    for (let round = warmUp ? -1 : 0; round < rounds; round++) {
       for (const question of questions) {
         for (const { name, child } of programs) {
           if (!isAsked(name, question)) continue;

@@ -11,6 +11,7 @@ import type * as Functions from '../generated/functions';
 import type * as Methods from '../generated/methods';
 import type * as Public from '../generated/public';
 import type * as Raw from '../generated/raw';
+import type * as RawCalls from '../generated/raw_calls';
 import type * as Table from '../generated/table';
 import { generatedFolder, native } from './native';
 
@@ -36,3 +37,5 @@ export const { makeMethods } = read('methods') as typeof Methods;
 /** Signatures of hand-written functions. */
 export const { publics } = read('public') as typeof Public;
 export const { raw } = read('raw') as typeof Raw;
+/** Loaded when a program first uses `torch.ops`. */
+export const readRawCalls = (): typeof RawCalls => read('raw_calls') as typeof RawCalls;

@@ -1,20 +1,29 @@
 /** `torch.ops.aten.<name>.<overload>`: every declaration, by its exact name. */
 
-import { raw } from '../addon/wrappers';
-import type { Site } from './call-cache';
-import { callRaw, rawSite } from './runtime';
+import { raw, readRawCalls } from '../addon/wrappers';
+import { Tensor, wrap } from '../tensor/tensor';
+import { ints, intsOf, numbers, numberTensor } from './packed';
+import { callRaw, f, rawSite, results } from './runtime';
 import { signature } from './signature';
 
 /** One overload: arguments in schema order, keyword-only ones in one trailing object by schema name. */
 type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string };
 
+let calls: Record<number, (...args: never[]) => unknown> | undefined;
+
 function rawFunction(number: number): RawFunction {
-  let site: Site | undefined;
-  const call = (...args: unknown[]) => {
-    site ??= rawSite(number);
-    return callRaw(site, args);
-  };
-  return Object.defineProperty(call, 'schema', {
+  calls ??= readRawCalls().makeRaw(f, {
+    Tensor,
+    wrap,
+    results,
+    ints,
+    intsOf,
+    numbers,
+    numberTensor,
+    callRaw,
+    rawSite,
+  });
+  return Object.defineProperty(calls[number]!, 'schema', {
     get: () => signature(number).schema,
     enumerable: true,
   }) as RawFunction;

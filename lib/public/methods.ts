@@ -13,11 +13,13 @@ import type {
   TensorOf,
 } from '../../types/algebra/index';
 import type { DType, Int, Shape } from '../../types/base';
+import { givenDtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { makeMethods, publics, raw } from '../addon/wrappers';
 import * as autograd from '../autograd/backward';
 import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from '../autograd/hooks';
 import { callPublic, publicFunction, publicSite } from '../call/define';
+import { named, names } from '../call/named';
 import { refuseOperators } from '../call/operators';
 import { ints, intsOf, numbers, numberTensor } from '../call/packed';
 import { callMethod, f, methodSite, results } from '../call/runtime';
@@ -29,6 +31,7 @@ import { format } from '../print/format';
 import { moveRareNamesUp } from '../tensor/fast-object';
 import { readNow } from '../tensor/pending';
 import { toArray, toTypedArray } from '../tensor/read';
+import { readValue } from '../tensor/reading';
 import { asGiven, bare } from '../tensor/second-name';
 import { type SharedToken, share } from '../tensor/share';
 import { isTensor, notThis, Tensor, wrap } from '../tensor/tensor';
@@ -48,6 +51,10 @@ export const methods: Readonly<Record<string, (...args: never[]) => unknown>> = 
   intsOf,
   numbers,
   numberTensor,
+  dtypes: givenDtypeCodes,
+  readValue,
+  named,
+  names,
   callMethod,
   callPublic,
   methodSite,

@@ -60,34 +60,46 @@ std::string table_text(const Plan& plan) {
 }
 
 // The call of the parser, where no fast path took the call. `site` is the index of the call site in the array `s`.
-std::string parser_call(const Plan& plan, const Group& group, const std::string& space, size_t site) {
+std::string parser_call(const Plan& plan, const Group& group, const std::string& space, size_t site, bool may_be_read) {
   const bool method = space == "Tensor";
   const std::string name = js_string(group.js_name);
+  const std::string passed = may_be_read ? "r ?? arguments" : "arguments";
   if (plan.public_function(space, group.js_name) != nullptr) {
     return fill(js::kCallPublic, {{"site", std::to_string(site)},
                                   {"space", js_string(space)},
                                   {"name", name},
                                   {"ops", op_list(plan, group)},
+                                  {"passed", passed},
                                   {"self", method ? ", this" : ""}});
   }
   return fill(method ? js::kCallMethod : js::kCallFunction,
-              {{"site", std::to_string(site)}, {"name", name}, {"ops", op_list(plan, group)}});
+              {{"site", std::to_string(site)}, {"name", name}, {"ops", op_list(plan, group)}, {"passed", passed}});
+}
+
+std::string parameters_of(const FastPath& fast) {
+  std::string parameters;
+  for (size_t i = 0; i < fast.parameters; ++i) parameters += (i == 0 ? "a" : ", a") + std::to_string(i);
+  return parameters;
+}
+
+std::string locals_of(const FastPath& fast) {
+  return fast.locals.empty() ? "" : fill(js::kLocals, {{"locals", fast.locals}});
+}
+
+std::string cases_of(const FastPath& fast, const char* only) {
+  return fast.cases.empty() ? "" : fill(js::kCases, {{"only", only}, {"cases", fast.cases}});
 }
 
 // `space` of a method is "Tensor".
 std::string wrapper(const Plan& plan, const Group& group, const std::string& space, size_t site) {
   const bool method = space == "Tensor";
-  const FastPath fast = fast_path(plan, group, method);
-  std::string parameters;
-  for (size_t i = 0; i < fast.parameters; ++i) parameters += (i == 0 ? "a" : ", a") + std::to_string(i);
-  const std::string cases =
-      fast.cases.empty() ? "" : fill(js::kCases, {{"only", method ? js::kOnlyTensors : ""}, {"cases", fast.cases}});
+  const FastPath fast = fast_path(plan, group, method, !is_hidden(space));
   return fill(js::kWrapper, {{"name", js_string(group.js_name)},
                              {"identifier", is_reserved(group.js_name) ? group.js_name + "_" : group.js_name},
-                             {"parameters", parameters},
-                             {"locals", fast.locals.empty() ? "" : fill(js::kLocals, {{"locals", fast.locals}})},
-                             {"cases", cases},
-                             {"call", parser_call(plan, group, space, site)}});
+                             {"parameters", parameters_of(fast)},
+                             {"locals", locals_of(fast)},
+                             {"cases", cases_of(fast, method ? js::kOnlyTensors : "")},
+                             {"call", parser_call(plan, group, space, site, fast.reads)}});
 }
 
 std::string space_text(const std::string& name, const std::string& members) {
@@ -146,6 +158,20 @@ std::string raw_text(const Plan& plan) {
   return fill(js::kRaw, {{"ops", ops}});
 }
 
+std::string raw_calls_text(const Plan& plan) {
+  std::string functions;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const PlannedOp& op = plan.ops[i];
+    if (op.number < 0) continue;
+    const FastPath fast = fast_path(plan, {op.js_name, {static_cast<int>(i)}}, false, false);
+    functions += fill(js::kRawCall, {{"row", std::to_string(op.number)},
+                                     {"parameters", parameters_of(fast)},
+                                     {"locals", locals_of(fast)},
+                                     {"cases", cases_of(fast, "")}});
+  }
+  return fill(js::kRawCalls, {{"functions", functions}});
+}
+
 std::string member_text(const ClassSpec& spec, const ClassFunction& function, const std::string& number) {
   if (function.declaration.name == "new") {
     return fill(js::kConstructor, {{"class", js_string(spec.name)}, {"number", number}});
@@ -190,6 +216,8 @@ Files emit_js(const Plan& plan) {
   files["lib/generated/public.js"] = public_text(plan);
   files["lib/generated/raw.d.ts"] = fill(js::kRawTypes, {});
   files["lib/generated/raw.js"] = raw_text(plan);
+  files["lib/generated/raw_calls.d.ts"] = fill(js::kRawCallsTypes, {});
+  files["lib/generated/raw_calls.js"] = raw_calls_text(plan);
   files["lib/generated/classes.d.ts"] = fill(js::kClassesTypes, {});
   files["lib/generated/classes.js"] = classes_text(plan);
   files["lib/generated/names.d.ts"] = fill(js::kNamesTypes, {});

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <stdexcept>
 
+#include "codegen/bindings/emit/fast_options.h"
+#include "codegen/bindings/emit/fast_value.h"
 #include "codegen/bindings/emit/js_templates.h"
-#include "codegen/bindings/text/js_text.h"
 #include "codegen/common/template.h"
-#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
@@ -16,123 +15,17 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
 
-Plain plain_of(const Type& type) { return fit_of(type.base).plain; }
-
-bool is_number(const Type& type) {
-  const Plain plain = plain_of(type);
-  return !type.list && (plain == Plain::Number || plain == Plain::Integer || plain == Plain::Boolean);
-}
-
-// Whether the parser could accept for `b` a value that passed the test of `a`.
-bool may_overlap(const Type& a, const Type& b) {
-  const Plain left = plain_of(a);
-  const Plain right = plain_of(b);
-  if ((!a.list && left == Plain::None) || (!b.list && right == Plain::None)) return true;
-  // Lists differ by their elements; empty ones go to the parser, see has_list_rival(). A number fits any list of
-  // numbers.
-  const auto takes_number = [](const Type& t) {
-    return t.list && t.size > 0 && (t.base == Base::Int || t.base == Base::Float);
-  };
-  if (a.list && b.list && a.base != b.base) return takes_number(a) && takes_number(b);
-  if (takes_number(a) && is_number(b)) return true;
-  if (a.list == b.list && (a.list || left == right)) return true;
-  if (a.nullable || b.nullable) return true;
-  if (is_number(a) && is_number(b)) return true;
-  if (!a.list && left == Plain::Tensor && is_number(b)) return true;  // a tensor without dimensions counts as a number
-  // A number is accepted for int[N].
-  return !a.list && (left == Plain::Integer || left == Plain::Number) && b.list;
-}
-
-struct Test {
-  std::string condition;
-  std::string value;
-  // For a list: the expression that reads it, undefined if it does not fit. Reading can run user code, so it comes
-  // after all other tests and after all handles are read.
-  std::string read = {};
-};
-
-std::optional<Test> test_of(const Type& type, const std::string& name, bool not_empty) {
-  const std::string least = not_empty ? ", 1" : "";
-  const std::string local = "p" + name.substr(1);
-  // A single number is accepted and repeated.
-  if (type.list && type.base == Base::Int && type.size > 0 && !type.element_nullable) {
-    const std::string size = std::to_string(type.size);
-    return Test{"", local,
-                fill(js::kReadIntsOfSize, {{"local", local}, {"value", name}, {"size", size}, {"least", least}})};
-  }
-  if (type.list) {
-    if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
-    const char* const reader = plain_of(type) == Plain::Integer ? js::kReadInts : js::kReadNumbers;
-    return Test{"", local, fill(reader, {{"local", local}, {"value", name}, {"least", least}})};
-  }
-  const auto test = [&](const char* text) { return Test{fill(text, {{"value", name}}), name}; };
-  switch (plain_of(type)) {  // the same tests as isPlain() in lib/call/plain.ts
-    case Plain::None:
-      return std::nullopt;
-    case Plain::Tensor:
-      if (type.nullable) return std::nullopt;
-      return Test{fill(js::kIsTensor, {{"value", name}}), fill(js::kHandle, {{"tensor", name}})};
-    case Plain::Number:
-      return test(js::kIsNumber);
-    case Plain::Integer:
-      return test(js::kIsInteger);
-    case Plain::Boolean:
-      return test(js::kIsBoolean);
-    case Plain::String:
-      return test(js::kIsString);
-  }
-  throw std::logic_error("fast_path.cpp lacks a test for a kind of plain values");
-}
-
-// For a number passed instead of a tensor.
-Test number_test(const std::string& name) {
-  return {fill(js::kIsNumber, {{"value", name}}), fill(js::kNumberTensor, {{"value", name}})};
-}
-
-std::optional<std::string> default_text(const Argument& argument) {
-  if (!argument.default_value) return std::nullopt;
-  const Default& value = *argument.default_value;
-  if (value.kind == Default::Kind::Dtype) return std::nullopt;  // its number is only known at run time
-  if (value.kind == Default::Kind::MemoryFormat) {
-    // Serialised models fix the enum's values.
-    if (value.text == "contiguous") return "0";
-    if (value.text == "preserve") return "1";
-    return std::nullopt;
-  }
-  // null means absent, for a tensor as for any other value.
-  return default_json(value);
-}
-
-std::string result_text(const PlannedOp& op, const std::string& call, const std::vector<std::string>& names) {
-  const auto& returns = op.declaration->returns;
-  if (returns.empty()) return fill(js::kReturnNothing, {{"call", call}});
-  if (returns.size() == 1) {
-    const Return& result = returns[0];
-    if (result.alias.find('!') != std::string::npos) {
-      for (size_t i = 0; i < op.declaration->arguments.size(); ++i) {
-        const Argument& argument = op.declaration->arguments[i];
-        if (argument.mutated && argument.alias == result.alias) {
-          return fill(js::kReturnArgument, {{"call", call}, {"argument", names[i]}});
-        }
-      }
-    }
-    if (result.type.base == Base::Tensor && !result.type.list) return fill(js::kReturnTensor, {{"call", call}});
-    if (!result.type.list &&
-        (result.type.base == Base::Int || result.type.base == Base::Float || result.type.base == Base::Bool)) {
-      return fill(js::kReturnValue, {{"call", call}});
-    }
-  }
-  return fill(js::kReturnResults, {{"row", std::to_string(op.number)}, {"call", call}});
-}
-
 class Builder {
  public:
   Builder(const Plan& plan, const Group& group, bool method) : plan_(plan), group_(group), method_(method) {}
 
-  FastPath build() {
+  // `options`: lines of calls with an options object, by the number of arguments.
+  FastPath build(const std::map<size_t, std::string>& options) {
     FastPath result;
+    result.reads = !options.empty();
     for (size_t given = 0; given <= kMaxParameters; ++given) {
-      const std::string body = cases_for(given);
+      const auto more = options.find(given);
+      const std::string body = cases_for(given) + (more == options.end() ? "" : more->second);
       if (body.empty()) continue;
       result.cases += fill(js::kCase, {{"count", std::to_string(given)}, {"lines", body}});
       result.parameters = given;
@@ -144,10 +37,9 @@ class Builder {
  private:
   // The locals that the cases assign to, as a declaration.
   static std::string locals_of(const std::string& cases, size_t parameters) {
-    std::vector<std::string> names = {"h"};
-    for (size_t i = 0; i < parameters; ++i) {
-      names.push_back("h" + std::to_string(i));
-      names.push_back("p" + std::to_string(i));
+    std::vector<std::string> names = {"h", "n", "r"};
+    for (size_t i = 0; i < parameters + kMaxOptions; ++i) {
+      for (const char* letter : {"h", "p", "v", "d"}) names.push_back(letter + std::to_string(i));
     }
     std::string text;
     for (const std::string& name : names) {
@@ -337,6 +229,10 @@ class Builder {
 
 }  // namespace
 
-FastPath fast_path(const Plan& plan, const Group& group, bool method) { return Builder(plan, group, method).build(); }
+FastPath fast_path(const Plan& plan, const Group& group, bool method, bool options) {
+  const bool internal = group.js_name[0] == '_' || group.js_name.find("ackward") != std::string::npos;
+  return Builder(plan, group, method)
+      .build(options && !internal ? option_lines(plan, group, method) : std::map<size_t, std::string>());
+}
 
 }  // namespace codegen

@@ -1,4 +1,4 @@
-// The fast path of a wrapper: the common positional calls, as code that the JIT inlines.
+// The fast path of a wrapper: the common calls, as code that the JIT inlines.
 #pragma once
 
 #include <string>
@@ -14,7 +14,9 @@ struct FastPath {
   std::string cases;
   std::string locals;     // the declaration of the locals that the cases assign to, or ""
   size_t parameters = 0;  // the maximum over the cases
+  bool reads = false;     // whether `r` may hold the arguments, as they were read
 };
-FastPath fast_path(const Plan& plan, const Group& group, bool method);
+// `options`: also the cases of fast_options.h.
+FastPath fast_path(const Plan& plan, const Group& group, bool method, bool options);
 
 }  // namespace codegen

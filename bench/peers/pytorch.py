@@ -1,0 +1,105 @@
+"""PyTorch. See bench/peers/serve.cjs for the protocol."""
+
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+
+small, mid, mm, images, rows = map(int, sys.argv[1:6])
+torch.set_num_threads(1)
+
+
+def make(shape, seed, scale=1.0):
+    length = torch.Size(shape).numel()
+    numbers = (torch.arange(1, length + 1, dtype=torch.int64) * (2 * seed + 37)).remainder(101)
+    return ((numbers.double() / 101 - 0.5) * scale).float().reshape(shape)
+
+
+def fill(module, seed, scale):
+    with torch.no_grad():
+        module.weight.copy_(make(module.weight.shape, seed, scale))
+        module.bias.copy_(make(module.bias.shape, seed + 1, scale))
+    return module
+
+
+a, b = make([small], 1), make([small], 2)
+x, y, z = (make([mid, mid], seed) for seed in (3, 4, 5))
+m, n = make([mm, mm], 6), make([mm, mm], 7)
+cnn = nn.Sequential(
+    fill(nn.Conv2d(1, 8, 3, padding=1), 10, 0.6),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    fill(nn.Conv2d(8, 16, 3, padding=1), 12, 0.2),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Flatten(),
+    fill(nn.Linear(256, 10), 14, 0.1),
+)
+pictures = make([images, 1, 16, 16], 16)
+mlp = nn.Sequential(fill(nn.Linear(784, 128), 20, 0.1), nn.ReLU(), fill(nn.Linear(128, 10), 22, 0.2))
+data = make([rows, 784], 24)
+labels = torch.arange(rows).remainder(10)
+optimizer = torch.optim.Adam(mlp.parameters(), lr=1e-3)
+
+
+def infer():
+    with torch.no_grad():
+        return cnn(pictures)
+
+
+def step():
+    optimizer.zero_grad(set_to_none=True)
+    loss = nn.functional.cross_entropy(mlp(data), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+CASES = {
+    'small': lambda: a.add(b),
+    'mid': lambda: x.mul(y).add(z).relu(),
+    'mm': lambda: m.mm(n),
+    'cnn': infer,
+    'train': step,
+}
+BATCHES = {'small': 200, 'mid': 5}
+
+
+def measure(run, count, milliseconds):
+    calls = 0
+    cpu = time.process_time_ns()
+    start = time.perf_counter_ns()
+    while True:
+        for _ in range(count):
+            run()
+        calls += count
+        elapsed = time.perf_counter_ns() - start
+        if elapsed >= milliseconds * 1e6:
+            return {'ns': elapsed / calls, 'cpu': (time.process_time_ns() - cpu) / calls}
+
+
+def rss():
+    with open('/proc/self/statm') as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def memory(count):
+    for _ in range(100):
+        CASES['mid']()
+    before = rss()
+    for _ in range(count):
+        CASES['mid']()
+    return {'growth': rss() - before}
+
+
+for line in sys.stdin:
+    first, second = line.split()
+    if first == 'check':
+        answer = {'values': CASES[second]().reshape(-1)[:8].tolist()}
+    elif first == 'memory':
+        answer = memory(int(second))
+    else:
+        answer = measure(CASES[first], BATCHES.get(first, 1), float(second))
+    print(json.dumps(answer), flush=True)
