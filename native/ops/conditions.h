@@ -126,8 +126,8 @@ inline at::IntArrayRef first_sizes(const at::Tensor& tensor, size_t count) {
   return tensor.sizes().slice(0, static_cast<size_t>(tensor.dim()) - count);
 }
 
-// Whether `set_` to these sizes, which are those of the tensor already, stays in the storage. Libtorch makes the storage
-// larger for others.
+// Whether `set_` to these sizes, which are those of the tensor already, stays in the storage. Libtorch makes the
+// storage larger for others.
 template <class Offset, class Sizes, class Strides>
 bool stays_in_storage(const at::Tensor& self, const at::Storage& source, const Offset& offset, const Sizes& sizes,
                       const Strides& strides) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/record_function.h>
 
 #include <cstdint>
@@ -55,6 +56,19 @@ inline bool is_integral(const at::Scalar& number) { return number.isIntegral(fal
 template <class To, class Self, class Other>
 bool divides_lowest(const Self& self, const Other& other) {
   return holds_number<To>(other, -1) && holds_number<To>(self, std::numeric_limits<To>::min());
+}
+
+// Of two tensors, whether one of the pairs is so. The op itself refuses sizes that do not fit.
+template <class To>
+bool divides_lowest(const at::Tensor& self, const at::Tensor& other) {
+  if (!holds_number<To>(other, -1) || !holds_number<To>(self, std::numeric_limits<To>::min())) return false;
+  if (self.layout() != at::kStrided || other.layout() != at::kStrided) return true;
+  if (!at::are_expandable(self.sizes(), other.sizes())) return false;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;                       // a check is not one of the program's ops
+  constexpr at::ScalarType kType = c10::CppTypeToScalarType<To>::value;  // that of the result
+  const auto lowest = static_cast<int64_t>(std::numeric_limits<To>::min());
+  return self.to(kType).eq(lowest).logical_and(other.to(kType).eq(-1)).any().item<bool>();
 }
 
 // Whether the lowest integer is divided by -1. `Self` and `Other` are tensors or a number. Smaller types are divided as

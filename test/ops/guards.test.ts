@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
-import { LIB, torch, untyped } from '../support/torch';
+import { LIB, settled, torch, untyped } from '../support/torch';
 
 interface Call {
   call: string;
@@ -147,4 +147,35 @@ test('set_ gives no view of foreign memory', () => {
     expect(x.set_(torch.ones([4]), 1, [2], [2]).toArray()).toEqual([1, 1]);
     expect(x.set_(torch.ones([3]), 1, [2], [1]).shape).toEqual([2]);
   });
+});
+
+test('calls after which PyTorch may go on, having used the memory of others, are errors', () => {
+  const { ops } = untyped;
+  const before = settled();
+  torch.scope(() => {
+    const [none, x] = [torch.empty([2, 0, 2]), torch.ones([1])];
+    const indices = torch.empty([0], { dtype: 'int64' });
+    const zeros = ops.aten._efficientzerotensor.default([2, 2], { dtype: 'int64' });
+    const infinite = torch.full([3, 3], Number.POSITIVE_INFINITY);
+    const volume = torch.ones([1, 1, 2, 2, 2]);
+    const called: [string, () => unknown][] = [
+      ['values', () => ops.aten.median.dim_values(none, 0, false, { values: none, indices })],
+      ['values', () => ops.aten.nanmedian.dim_values(none, 0, false, { values: none, indices })],
+      ['self', () => torch.linalg.eigvals(infinite)],
+      ['indices', () => ops.aten.index.Tensor(torch.ones([2, 2]), [zeros])],
+      ['indices', () => ops.aten.index_put_.default(torch.ones([2, 2]), [zeros], torch.ones([2, 2]))],
+      ['scalesD', () => ops.aten.upsample_trilinear3d.default(volume, [64, 2, 2], false, 0.5)],
+      ['scales', () => ops.aten.upsample_linear1d_backward.default(volume.view([1, 1, 8]), [8], [1, 1, 4], false, 0.5)],
+      ['storageOffset', () => ops.aten.set_.source_Storage_storage_offset(x, torch.ones([64]).storage(), 64, [1])],
+      ['source', () => ops.aten.set_.source_Tensor_storage_offset(x, torch.ones([64]), 1048576, [1])],
+      ['step', () => ops.aten.unfold_backward.default(torch.ones([4], { dtype: 'int64' }), [], 0, -100, 64)],
+      ['out', () => ops.aten._logcumsumexp.out(torch.ones([8], { dtype: 'float64' }), 0, { out: torch.empty([8]) })],
+    ];
+    for (const [argument, call] of called) expect(call).toThrow(new RegExp(`: ${argument}: expected .+, got .+`));
+    // Beside them:
+    expect(ops.aten.upsample_linear1d.default(torch.ones([1, 1, 4]), [8], false, 2).shape).toEqual([1, 1, 8]);
+    expect(ops.aten.set_.source_Storage_storage_offset(x, torch.ones([64]).storage(), 63, [1], [1]).item()).toBe(1);
+    expect(ops.aten.unfold_backward.default(torch.ones([3, 2]), [4], 0, 2, 1).toArray()).toEqual([1, 2, 2, 1]);
+  });
+  expect(settled()).toEqual(before);
 });

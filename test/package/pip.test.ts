@@ -1,7 +1,7 @@
 /**
  * `libtorch-node build` for PyTorch's own libtorch, in the layout of its wheels: a tree made of this machine's libtorch. The
- * addon is linked anew with the flags of the build, from the objects of this checkout, since compiling takes minutes
- * (`npm run test:tarball` does that).
+ * addon is linked anew with the flags of the build, from the objects of this checkout, since compiling takes minutes.
+ * (`npm run test:tarball` compiles, for the libtorch of the system.)
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
