@@ -1,5 +1,4 @@
 /** torch.nn.Module. */
-import { inspect } from 'node:util';
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype } from '../addon/enums';
 import { ownOptions } from '../addon/options';
@@ -38,6 +37,8 @@ import {
 } from './state';
 import { textOf } from './text';
 import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
+
+const inspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
  * The base class of layers and models. Parameters, buffers and submodules are found as properties, in the order of their
@@ -374,7 +375,7 @@ export class Module {
     return textOf(this);
   }
 
-  [inspect.custom](): string {
+  [inspect](): string {
     return textOf(this);
   }
 
