@@ -40,6 +40,16 @@ function losses(figures, titles) {
   );
 }
 
+/** How the resident set of each program grew. */
+const memoryOf = (growth, plan) => [
+  '## Memory',
+  `Bytes by which the resident set of a new process grew in ${plan.iterations.toLocaleString('en-US')} runs of the middle ops, after 100.`,
+  table(
+    ['', 'RSS grew by'],
+    Object.entries(growth).map(([name, bytes]) => [name, megabytes(bytes)]),
+  ),
+];
+
 /**
  * @param {{ head: string, python: string | undefined, ns: Record<string, Record<string, number[]>>,
  *   cpu: Record<string, Record<string, number[]>>, growth: Record<string, number>, missing: string[], plan: any }} measured
@@ -52,22 +62,21 @@ export function report({ head, python, ns, cpu, growth, missing, plan }) {
   const lost = losses(cpu, titles);
   return `${[
     '# The same work in other packages',
-    '`npm run bench:peers -- --write` wrote this page. Each program computes the same numbers (`test/bench/peers.test.ts`), on one ' +
+    'This page compares libtorch-node with other packages, PyTorch and C++ that do the same work. `npm run bench:peers -- --write` ' +
+      'wrote it. Each program computes the same numbers (`test/bench/peers.test.ts`), on one ' +
       'thread, all in turn. A figure is the time as a multiple of C++ with the same libtorch: the median of the ratios within ' +
       `${plan.rounds} rounds, so less is better. ${none} means that the package cannot do it.`,
     head,
+    ...(plan.quick
+      ? ['A quick run has few and short rounds: a figure of it may be far off, and memory is not judged.']
+      : []),
     `${versions.join(', ')}.`,
     '## CPU time',
     'Of all threads of the process, so it depends less on what else the machine does.',
     ratios(cpu, titles, columns),
     '## Wall time',
     ratios(ns, titles, columns),
-    '## Memory',
-    `Bytes by which the resident set of a new process grew in ${plan.iterations.toLocaleString('en-US')} runs of the middle ops, after 100.`,
-    table(
-      ['', 'RSS grew by'],
-      Object.entries(growth).map(([name, bytes]) => [name, megabytes(bytes)]),
-    ),
+    ...(plan.isShort ? [] : memoryOf(growth, plan)),
     '## Where libtorch-node is slower',
     'In CPU time, in a scope, by more than 5%:',
     lost.length > 0 ? lost.join('\n') : 'Nowhere in this run.',

@@ -24,7 +24,7 @@ const usage = `usage: npm run bench:peers -- [--quick] [--write]
 /** Sizes: elements of the small op, side of the middle one, of the product, pictures and rows of a batch. */
 const plans = {
   full: { detail: 'full run', sizes: [16, 256, 256, 8, 32], rounds: 11, ms: 200, iterations: 10_000 },
-  quick: { detail: 'quick run', sizes: [16, 256, 256, 8, 32], rounds: 5, ms: 40, iterations: 1000 },
+  quick: { detail: 'quick run', isShort: true, sizes: [16, 256, 256, 8, 32], rounds: 5, ms: 40, iterations: 1000 },
   check: { detail: 'check', sizes: [16, 4, 4, 2, 3], rounds: 0, ms: 1, iterations: 10 },
 };
 

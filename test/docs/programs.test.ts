@@ -75,6 +75,7 @@ test('there is a program to paste for each subject of the first screen', () => {
 /** Specifications, records, and guides to commands. */
 const withoutProgram = new Set(
   [
+    'benchmarks',
     'capture-format',
     'comparison',
     'releasing',
