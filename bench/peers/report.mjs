@@ -67,7 +67,7 @@ export function report({ head, python, ns, cpu, growth, missing, plan }) {
       'thread, all in turn. A figure is the time as a multiple of C++ with the same libtorch: the median of the ratios within ' +
       `${plan.rounds} rounds, so less is better. ${none} means that the package cannot do it.`,
     head,
-    ...(plan.quick
+    ...(plan.isShort
       ? ['A quick run has few and short rounds: a figure of it may be far off, and memory is not judged.']
       : []),
     `${versions.join(', ')}.`,
