@@ -164,7 +164,7 @@ bool have_memory(const List& tensors) {
   return true;
 }
 
-// Whether the op may rely on it: a tensor of numbers of another kind is refused by the op itself.
+// Whether no element is NaN or infinite. True for a tensor that cannot be read here, or of integers.
 inline bool is_finite(const at::Tensor& numbers) {
   if (!numbers.is_cpu() || numbers.layout() != at::kStrided || numbers.is_quantized()) return true;
   if (!at::isFloatingType(numbers.scalar_type()) && !numbers.is_complex()) return true;
