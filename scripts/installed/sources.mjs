@@ -43,7 +43,7 @@ const cppIn = (dir) =>
 
 /**
  * @param {import('../libtorch.mjs').Libtorch} libtorch
- * @param {string} scratch a folder for codegen to write into
+ * @param {string | null} scratch a folder for codegen to write into; null where the sources must be there already
  * @returns {Promise<{ sources: string[], javascript: string }>}
  */
 export async function sourcesFor(libtorch, scratch) {
@@ -59,6 +59,12 @@ export async function sourcesFor(libtorch, scratch) {
       sources: [...hand, ...generatedSources().map((name) => inRoot(name))],
       javascript: inRoot('lib', 'generated'),
     };
+  }
+  if (scratch === null) {
+    throw new StepError(
+      `There are no generated sources for libtorch ${libtorch.version}: run \`npm run prebuild\` first, which makes the ` +
+        "bindings for this machine's processor.",
+    );
   }
   await runCodegen(libtorch, scratch);
   return {
