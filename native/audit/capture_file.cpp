@@ -227,14 +227,26 @@ class NoSizeSignal {
     pthread_sigmask(SIG_BLOCK, &signal_, &before_);
   }
   ~NoSizeSignal() {
-    const timespec now{};
-    if (!was_pending_) static_cast<void>(sigtimedwait(&signal_, nullptr, &now));
+    if (!was_pending_) take_signal();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   NoSizeSignal(const NoSizeSignal&) = delete;
   NoSizeSignal& operator=(const NoSizeSignal&) = delete;
 
  private:
+  // The signal that a write has made; there may be none.
+  void take_signal() noexcept {
+#if defined(__APPLE__)
+    sigset_t pending;
+    sigpending(&pending);
+    int taken = 0;
+    if (sigismember(&pending, SIGXFSZ) == 1) static_cast<void>(sigwait(&signal_, &taken));
+#else
+    const timespec now{};
+    static_cast<void>(sigtimedwait(&signal_, nullptr, &now));
+#endif
+  }
+
   sigset_t signal_, before_;
   bool was_pending_ = false;
 };

@@ -43,7 +43,7 @@ const cppIn = (dir) =>
 
 /**
  * @param {import('../libtorch.mjs').Libtorch} libtorch
- * @param {string | null} scratch a folder for codegen to write into; null where the sources must be there already
+ * @param {string | null} scratch a folder for codegen to write into; null: only the package's sources count
  * @returns {Promise<{ sources: string[], javascript: string }>}
  */
 export async function sourcesFor(libtorch, scratch) {
@@ -53,7 +53,7 @@ export async function sourcesFor(libtorch, scratch) {
   if (found !== undefined) {
     return { sources: [...hand, ...cppIn(path.join(found, 'sources'))], javascript: path.join(found, 'generated') };
   }
-  const own = checkoutVersion();
+  const own = scratch === null ? null : checkoutVersion();
   if (own !== null && minorOf(own) === minor) {
     return {
       sources: [...hand, ...generatedSources().map((name) => inRoot(name))],

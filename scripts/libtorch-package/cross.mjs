@@ -3,17 +3,7 @@
  * machine's processor has, headers and libraries are Debian's for the other one, the compiler is a cross compiler.
  */
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { compileAddon } from '../installed/compile.mjs';
@@ -84,10 +74,9 @@ function place(addon, javascript, info, folder) {
   mkdirSync(staging, { recursive: true });
   cpSync(addon, path.join(staging, addonName));
   cpSync(javascript, path.join(staging, 'generated'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
-  // The sources, names and types are those of the other processor's binding.
-  const beside = path.dirname(javascript);
-  for (const name of readdirSync(beside).filter((other) => ['sources', 'types', 'names.json'].includes(other))) {
-    cpSync(path.join(beside, name), path.join(staging, name), { recursive: true });
+  // Names and types are those of the other processor's binding, whose sources serve both.
+  for (const name of ['types', 'names.json']) {
+    cpSync(path.join(path.dirname(javascript), name), path.join(staging, name), { recursive: true });
   }
   writeFileSync(path.join(staging, infoName), `${JSON.stringify(info, null, 2)}\n`);
   rmSync(folder, { recursive: true, force: true });
