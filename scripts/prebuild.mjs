@@ -55,7 +55,7 @@ async function buildFor(arch, named) {
   if (!(arch in targets) || unknown.length > 0) {
     const usage = `--arch ${Object.keys(targets).join(' | ')} [${Object.keys(systems).join(' | ')}]`;
     throw new StepError(
-      `expected a processor and releases, got ${arch} ${unknown.join(' ')}\nusage: npm run prebuild -- ${usage}`,
+      `expected a processor and releases, got ${[arch ?? 'nothing', ...unknown].join(' ')}\nusage: npm run prebuild -- ${usage}`,
     );
   }
   await ensurePackages(['cross']);
