@@ -20,6 +20,7 @@ import {
   towards,
   zerosLike,
 } from './built-in';
+import { adagradForeach, hasForeachAdagrad, isForeach } from './foreach';
 import { acceptFused, type Due, fusedAdagrad } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
@@ -76,6 +77,11 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     const isComplex = parameter.isComplex();
     const plain = real(isComplex, grad);
     const sum = real(isComplex, state.sum);
+    if (hasForeachAdagrad && isForeach(group)) {
+      const tensors = { target: real(isComplex, parameter), grad: plain, sum, step: state.step as Tensor };
+      adagradForeach(tensors, { lr: lr!, lrDecay: lrDecay!, eps: eps! });
+      return;
+    }
     sum.addcmul_(plain, plain, { value: 1 });
     real(isComplex, parameter).addcdiv_(plain, plus(sum.sqrt() as Tensor, eps!, differentiable), { value: -rate });
   }
@@ -91,6 +97,7 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
   override _stepAtOnce(group: ParamGroup<AdagradOptions>): boolean {
     if (isFused(group) || group.differentiable || hasRounding(group) || this.update !== Adagrad.prototype.update)
       return false;
+    if (hasForeachAdagrad && isForeach(group)) return false;
     const { rows, count } = rowsOf(group.params, this.state, ['sum', 'step']);
     const { lr, lrDecay, eps, weightDecay, maximize } = group;
     return native.optimAdagrad(rows, count, lr!, lrDecay!, eps!, weightDecay!, maximize === true);
