@@ -19,6 +19,9 @@ export const hasForeachAsgd = is2;
 /** Adagrad's differed in 1.x if the learning rate decays. */
 export const hasForeachAdagrad = !is2;
 
+/** Adagrad of 2.x adds the decay to a complex gradient's two real parts; other formulas add complex numbers. */
+export const decaysReal = (group: { foreach?: unknown; differentiable?: unknown }): boolean => is2 && isForeach(group);
+
 const identity = (value: number): number => value;
 const rounded = (group: object) => (foreachReadsRate ? identity : roundingOf(group));
 
