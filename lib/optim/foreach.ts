@@ -6,7 +6,7 @@
 import type { Tensor } from '../tensor/tensor';
 import { hasRounding, numberIn, roundingOf, scalar } from './built-in';
 import { pow } from './c-math';
-import { approach, foreachReadsRate, root, since } from './release';
+import { approach, root, since } from './release';
 
 const is2 = since(2, 0);
 
@@ -21,9 +21,6 @@ export const hasForeachAdagrad = !is2;
 
 /** Adagrad of 2.x adds the decay to a complex gradient's two real parts; other formulas add complex numbers. */
 export const decaysReal = (group: { foreach?: unknown; differentiable?: unknown }): boolean => is2 && isForeach(group);
-
-const identity = (value: number): number => value;
-const rounded = (group: object) => (foreachReadsRate ? identity : roundingOf(group));
 
 export interface Moments {
   readonly target: Tensor;
@@ -72,7 +69,7 @@ export function radamForeach(moments: Moments, options: MomentOptions, group: ob
   const rhoInf = 2 / (1 - beta2) - 1;
   const rho = rhoInf - (2 * step * pow(beta2, step)) / correction2;
   const rectified = rho > 5 ? root(((rho - 4) * (rho - 2) * rhoInf) / ((rhoInf - 4) * (rhoInf - 2) * rho)) : 0;
-  const round = rounded(group);
+  const round = roundingOf(group);
   const rate = (factor: number) => -round(round(lr * round(factor)) / round(correction1));
   const unrectified = rate(rectified > 0 ? 0 : 1);
   const deviation = squares.sqrt() as Tensor;
@@ -107,7 +104,7 @@ export function asgdForeach(state: AsgdState, { lr, lambd, alpha, t0 }: AsgdOpti
   const { target, grad, average, eta, mu, step } = state;
   target.addcmul_(grad.add(target, { alpha: lambd }) as Tensor, eta, { value: -1 });
   average.addcmul_(target.sub(average) as Tensor, mu);
-  const isTensorRate = hasRounding(group) && !foreachReadsRate;
+  const isTensorRate = hasRounding(group);
   const round = roundingOf(group);
   const decay = (step.mul(isTensorRate ? round(round(lambd) * lr) : lambd * lr) as Tensor).add(1).pow(alpha) as Tensor;
   eta.copy_((isTensorRate ? scalar(lr).div(decay) : (decay.reciprocal() as Tensor).mul(lr)) as Tensor);

@@ -206,9 +206,6 @@ export const root: (value: number) => number = rootsByPow ? (value) => pow(value
 /** NAdam and RAdam treat a complex parameter as two real ones; before, they divided by complex roots. */
 export const takesComplexMoments = is2;
 
-/** `foreach` reads a learning rate that is a tensor as a number; before, some of its numbers were tensors too. */
-export const foreachReadsRate = since(2, 14);
-
 /** Adamax: the larger of two, into the first. Both forms give the same values, and NaN where either has it. */
 export function adamaxNorm(norm: Tensor, grad: Tensor): void {
   norm.maximum(grad, { out: norm });

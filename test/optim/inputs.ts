@@ -122,7 +122,7 @@ const fused: readonly (readonly [name: string, options: Record<string, unknown>]
 ];
 
 /** Where Python's `foreach` has formulas with other bits than those of its loop. */
-const foreachDiffers = ['ASGD', 'Adagrad', 'NAdam', 'RAdam'];
+export const foreachDiffers = ['ASGD', 'Adagrad', 'NAdam', 'RAdam'];
 
 const each = Object.entries(dense).flatMap(([name, all]) => all.map((options) => [name, options] as const));
 
