@@ -23,9 +23,12 @@ const { addonName, bindingInfo, bindingName, infoName } = requireLibtorch(libtor
 const { cxxStandardOf, headerVersion, minorOf } = requireLibtorch(libtorchModules('identify.js'));
 const parts = JSON.parse(readFileSync(inRoot('scripts', 'libtorch-package', 'parts.json'), 'utf8'));
 
-/** The headers must be those that codegen has read: it is this machine's processor that it ran for. */
+/**
+ * The headers must be those that codegen has read: it is this machine's processor that it ran for. Config.h says which libraries
+ * libtorch is built with (KleidiAI on arm64), and declares nothing.
+ */
 function requireSame(one, other) {
-  const { stdout, status } = spawnSync('diff', ['-rq', one, other], { encoding: 'utf8' });
+  const { stdout, status } = spawnSync('diff', ['-rq', '-x', 'Config.h', one, other], { encoding: 'utf8' });
   if (status !== 0)
     throw new StepError(`libtorch's headers depend on the processor, so codegen must run for each:\n${stdout}`);
 }
@@ -65,6 +68,21 @@ function describe(include, lib, links) {
     cxxStandard: cxxStandardOf(include),
     includes: [include, path.join(include, 'torch/csrc/api/include')],
   };
+}
+
+/**
+ * A root for the compiler instead of this machine's: Debian's cross compilers also look in /usr/include, and a libtorch there is
+ * another one, whose headers `__has_include` would find. libuv's are there where they do not come with Node.
+ */
+function emptyRoot(folder) {
+  const include = path.join(folder, 'usr/include');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(include, { recursive: true });
+  for (const name of ['uv', 'uv.h']) {
+    const from = path.join('/usr/include', name);
+    if (existsSync(from)) symlinkSync(from, path.join(include, name));
+  }
+  return folder;
 }
 
 /** Puts the addon, its JavaScript and a description into prebuilds/. @returns {string} the folder */
@@ -109,7 +127,8 @@ export async function crossBinding(arch, release = parts.release) {
   const onProgress = (done, all, name) => say(`… ${done} of ${all} files compiled ${name}`);
   await compileAddon({
     ...{ sources, headers: findHeaders(), libtorch, addon, jobs: jobs(), onProgress },
-    ...{ compiler: { command: `${target.tools}g++`, args: [] }, folder: path.join(scratch, 'objects') },
+    compiler: { command: `${target.tools}g++`, args: [`--sysroot=${emptyRoot(path.join(work, 'empty'))}`] },
+    folder: path.join(scratch, 'objects'),
   });
   relink(addon, { rpath: null });
   if (isPacked) weakenNewer(addon, parts.oldest);
