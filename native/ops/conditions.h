@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "native/compat.h"
@@ -54,6 +55,13 @@ bool has_length(const List& list, size_t length) {
 inline bool has_dim(const at::Tensor& tensor, int64_t dim) {
   const int64_t count = std::max<int64_t>(tensor.dim(), 1);
   return -count <= dim && dim < count;
+}
+
+// Whether the dimension, the last if there is none, has elements. The op itself refuses one that the tensor lacks.
+template <class Optional>
+bool has_elements_along(const at::Tensor& tensor, const Optional& dim) {
+  const int64_t given = dim.has_value() ? *dim : -1;
+  return tensor.dim() == 0 || !has_dim(tensor, given) || tensor.size(given) > 0;
 }
 
 // Whether they are dimensions of the tensor, counted from 0.
