@@ -143,7 +143,8 @@ class Archive implements Allowed {
     return withGradient(tensor, requiresGrad);
   }
 
-  #rebuildUntyped([stored, offset, size, stride, requiresGrad, , dtype]: readonly unknown[]): Tensor {
+  #rebuildUntyped([stored, offset, size, stride, requiresGrad, , type]: readonly unknown[]): Tensor {
+    const dtype = type instanceof Global ? type.value : type;
     if (!(stored instanceof Stored) || stored.type !== UNTYPED) throw fail('a tensor without an untyped storage');
     if (!isUntyped(dtype)) throw fail(`a tensor of untyped bytes and dtype ${quote(dtype)}`);
     const itemSize = untypedSizes[dtype]!;
