@@ -52,7 +52,7 @@ class GlooGroup final : public C10dGroup {
 }  // namespace
 
 C10dGroup::C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store)
-    : backend_(std::move(backend)), store_(store) {}
+    : backend_(std::move(backend)), store_(store), size_(backend_->getSize()) {}
 
 c10::intrusive_ptr<Backend> C10dGroup::backend() const {
   const std::lock_guard<std::mutex> lock(mutex_);
