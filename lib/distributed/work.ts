@@ -14,10 +14,7 @@ import { distributedError, type Opaque, runJob } from './library';
 /** How the values of the ranks are combined. `avg` is for floating-point and complex dtypes. */
 export type ReduceOpName = 'sum' | 'product' | 'min' | 'max' | 'band' | 'bor' | 'bxor' | 'avg';
 
-/** kReduceOps of native/distributed/library.h. */
-const reduceOps: readonly ReduceOpName[] = ['sum', 'product', 'min', 'max', 'band', 'bor', 'bxor', 'avg'];
-
-/** PyTorch's names: `ReduceOp.SUM === 'sum'`. */
+/** PyTorch's names: `ReduceOp.SUM === 'sum'`. In the order of kReduceOps (test/distributed/names.test.ts). */
 export const ReduceOp = {
   SUM: 'sum',
   PRODUCT: 'product',
@@ -27,9 +24,11 @@ export const ReduceOp = {
   BOR: 'bor',
   BXOR: 'bxor',
   AVG: 'avg',
-} as const;
+} as const satisfies Record<Uppercase<ReduceOpName>, ReduceOpName>;
 
-/** Kind of native/distributed/library.h. */
+const reduceOps: readonly ReduceOpName[] = Object.values(ReduceOp);
+
+/** Kind of native/distributed/library.h (test/distributed/names.test.ts). */
 export enum Kind {
   Broadcast,
   AllReduce,
