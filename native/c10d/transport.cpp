@@ -1,5 +1,11 @@
 #include "native/c10d/transport.h"
 
+#include <gloo/config.h>
+
+#include <utility>
+
+// Gloo is built without its connections over TCP where it has libuv's instead (macOS).
+#if GLOO_HAVE_TRANSPORT_TCP
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
@@ -15,7 +21,6 @@
 #include <string>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
 
 namespace ltn::c10d_addon {
 namespace {
@@ -250,12 +255,20 @@ class CheckedDevice final : public ::gloo::transport::Device {
 };
 
 }  // namespace
+}  // namespace ltn::c10d_addon
+#endif
+
+namespace ltn::c10d_addon {
 
 std::shared_ptr<::gloo::transport::Device> checked(std::shared_ptr<::gloo::transport::Device> device) {
+#if GLOO_HAVE_TRANSPORT_TCP
   // Exactly: the device of TLS is derived from it.
   const auto& given = *device;
-  if (typeid(given) != typeid(tcp::Device)) return device;
-  return std::make_shared<CheckedDevice>(std::static_pointer_cast<tcp::Device>(std::move(device)));
+  if (typeid(given) == typeid(tcp::Device)) {
+    return std::make_shared<CheckedDevice>(std::static_pointer_cast<tcp::Device>(std::move(device)));
+  }
+#endif
+  return device;
 }
 
 }  // namespace ltn::c10d_addon
