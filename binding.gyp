@@ -12,6 +12,22 @@
     'cflags_cc!': ['-fno-exceptions', '-fno-rtti', '-std=gnu++17', '-std=gnu++20', '-std=gnu++2a'],
     'cflags_cc': ['<!@(node scripts/libtorch.mjs --cflags)'],
     'libraries': ['<!@(node scripts/libtorch.mjs --ldflags)'],
+    # gyp ignores cflags on macOS and Windows.
+    'xcode_settings': {
+      'GCC_ENABLE_CPP_EXCEPTIONS': 'YES',
+      'GCC_ENABLE_CPP_RTTI': 'YES',
+      'GCC_SYMBOLS_PRIVATE_EXTERN': 'YES',  # -fvisibility=hidden
+      'CLANG_CXX_LIBRARY': 'libc++',
+      'MACOSX_DEPLOYMENT_TARGET': '11.0',
+      'OTHER_CPLUSPLUSFLAGS': ['<!@(node scripts/libtorch.mjs --cflags)'],
+    },
+    'msvs_settings': {
+      'VCCLCompilerTool': {
+        'ExceptionHandling': '1',
+        'RuntimeTypeInfo': 'true',
+        'AdditionalOptions': ['<!@(node scripts/libtorch.mjs --cflags)'],
+      },
+    },
   },
   'targets': [
     {

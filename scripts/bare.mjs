@@ -12,6 +12,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import os from 'node:os';
 import path from 'node:path';
 import { tryImage } from './bare/image.mjs';
+import { core, doctor, programs } from './bare/programs.mjs';
 import { serveRegistry } from './bare/registry.mjs';
 import { runInside } from './matrix/enter.mjs';
 import { withNpm } from './matrix/npm.mjs';
@@ -55,10 +56,8 @@ async function tarballs() {
 }
 
 const both = `libtorch-node @libtorch-node/libtorch-linux-${process.arch}`;
-const node = 'node node_modules/libtorch-node/dist/cli';
 const flags = '--ignore-scripts --no-audit --no-fund';
 const tool = (name) => `${name}@${manifest.devDependencies[name]}`;
-const core = 'node --expose-gc core.js';
 /** Fills a new folder with the programs. */
 const project = (name) => `rm -rf /srv/${name} && cp -r /srv/programs /srv/${name} && cd /srv/${name}`;
 
@@ -93,23 +92,10 @@ const checks = [
   ],
   [
     'doctor',
-    `cd /srv/app && ${node}/libtorch-node.js doctor > doctor.txt; cat doctor.txt; grep -q "with OpenBLAS" doctor.txt &&
+    `cd /srv/app && ${doctor} > doctor.txt; cat doctor.txt; grep -q "with OpenBLAS" doctor.txt &&
      grep -q "the one that npm installed" doctor.txt && grep -q "^healthy" doctor.txt`,
   ],
-  ['core', `cd /srv/app && ${core}`],
-  ['module', 'cd /srv/app && node esm.mjs'],
-  ['worker', 'cd /srv/app && node worker.js'],
-  [
-    'leak-audit finds a leak',
-    `cd /srv/app && (${node}/leak-audit.js run --quiet --interval 100ms --json leak.json --check -- node leak.js leak; test $? = 1) &&
-     grep -q leak.js leak.json`,
-  ],
-  [
-    'leak-audit finds no leak',
-    `cd /srv/app && ${node}/leak-audit.js run --quiet --interval 100ms --json clean.json -- node leak.js &&
-     node -e "const v = require('./clean.json').verdict; if (v === 'leak') throw new Error(v)"`,
-  ],
-  ['all symbols are resolved', 'cd /srv/app && LD_BIND_NOW=1 node esm.mjs'],
+  ...programs.map(([title, command]) => [title, `cd /srv/app && ${command}`]),
   ['another user', `cd /srv/app && setpriv --reuid=65534 --regid=65534 --clear-groups ${core}`],
   [
     'a read-only system',
@@ -131,7 +117,7 @@ const checks = [
     'doctor --fix --yes installs the missing libtorch',
     `${project('fix')} && npm install ${flags} libtorch-node >/dev/null && mkdir -p /srv/bin &&
      for name in node npm sh env; do ln -sf "$(command -v $name)" /srv/bin/$name; done && export PATH=/srv/bin &&
-     ! ${node}/libtorch-node.js doctor >/dev/null && ${node}/libtorch-node.js doctor --fix --yes && ${core}`,
+     ! ${doctor} >/dev/null && ${doctor} --fix --yes && ${core}`,
   ],
   [
     'pnpm',

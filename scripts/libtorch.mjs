@@ -19,20 +19,44 @@ export const { findLibtorch, findRuntime, isNamed, LibtorchError, systemIncludes
 );
 /** @typedef {import('../lib/libtorch/find').Libtorch} Libtorch */
 
-/** @param {Libtorch} libtorch */
-export function compileFlags(libtorch) {
+/**
+ * @param {Libtorch} libtorch
+ * @param {NodeJS.Platform} [platform] another one than this, for tests
+ */
+export function compileFlags(libtorch, platform = process.platform) {
   const all = [...libtorch.includes, ...(libtorch.cudaInclude === null ? [] : [libtorch.cudaInclude])];
   const named = [...new Set(all)].filter((dir) => !systemIncludes.includes(realpathSync(dir)));
+  if (platform === 'win32') return msvcFlags(libtorch, named);
   // Node's own flags select the new ABI; the last definition counts.
   const abi = libtorch.abi === 'old' ? ['-U_GLIBCXX_USE_CXX11_ABI', '-D_GLIBCXX_USE_CXX11_ABI=0'] : [];
   return [`-std=c++${libtorch.cxxStandard}`, ...abi, ...named.flatMap((dir) => ['-isystem', dir])];
 }
 
 /**
+ * MSVC's: libtorch throws exceptions and asks for types (/EHsc, /GR), looks at __cplusplus, which has the value of 1998 without
+ * /Zc:__cplusplus, and has more sections than fit without /bigobj. Windows' min and max would be macros without NOMINMAX.
+ */
+const msvcFlags = ({ cxxStandard }, folders) => [
+  ...[`/std:c++${cxxStandard}`, '/Zc:__cplusplus', '/permissive-', '/EHsc', '/GR', '/bigobj'],
+  ...['/DNOMINMAX', '/D_HAS_EXCEPTIONS=1'],
+  ...(folders.length > 0 ? ['/external:W0'] : []),
+  ...folders.map((dir) => `/external:I${dir}`),
+];
+
+/** MSVC links import libraries by their paths; a DLL is found because lib/addon/load.ts has loaded it before. */
+const msvcLibraries = ({ lib, cuda }) => {
+  const file = (name) => path.join(lib, `${name}.lib`);
+  // The addon references no symbol of torch_cuda, and the linker would leave it out.
+  const kernels = cuda ? ['/INCLUDE:?warp_size@cuda@at@@YAHXZ', file('torch_cuda'), file('c10_cuda')] : [];
+  return [...kernels, ...['torch', 'torch_cpu', 'c10'].map(file)];
+};
+
+/**
  * @param {Libtorch} libtorch
  * @param {NodeJS.Platform} [platform] another one than this, for tests
  */
 export function linkFlags(libtorch, platform = process.platform) {
+  if (platform === 'win32') return msvcLibraries(libtorch);
   // On macOS libtorch's libraries have the install name @rpath/lib….dylib, so the addon needs an rpath in every case.
   const isSearched = systemLibs.includes(libtorch.lib) && platform !== 'darwin';
   const own = isSearched ? [] : [`-L${libtorch.lib}`, `-Wl,-rpath,${libtorch.lib}`];

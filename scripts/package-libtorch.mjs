@@ -93,7 +93,7 @@ async function pack(folder, name) {
 await runMain(async () => {
   const arch = archOf(process.argv.slice(2));
   const target = targets[arch];
-  await ensurePackages(['package']);
+  await ensurePackages(target.tools === '' ? ['package'] : ['package', 'cross']);
   const work = path.join(buildDir, 'libtorch-package', arch);
   const folder = path.join(work, 'package');
   rmSync(folder, { recursive: true, force: true });

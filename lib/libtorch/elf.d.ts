@@ -10,4 +10,5 @@ export class ElfError extends Error {
   /** The message without the file's name. */
   problem: string;
 }
-export function readElf(file: string): Elf;
+/** `arch`: the processor that the file must be for, this process's by default. */
+export function readElf(file: string, arch?: string): Elf;

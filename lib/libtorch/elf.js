@@ -70,16 +70,18 @@ function readHeader(reader) {
 
 /**
  * @param {string} file
+ * @param {string} [arch] the processor that it must be for, by Node's name; this process's by default
  * @returns {{ machine: string, soname: string | null, needed: string[], runpath: string | null, strings: () => string }}
  *   `strings`: every name in the file's dynamic string table, including symbols
  * @throws {ElfError} also for a truncated file, or one for another processor
  */
-function readElf(file) {
+function readElf(file, arch = process.arch) {
   const reader = new Reader(file);
   try {
     const { header, bits, machine } = readHeader(reader);
-    if (machine !== process.arch) {
-      throw new ElfError(file, `is for another processor: it is for ${machine}, this Node is for ${process.arch}`);
+    if (machine !== arch) {
+      const wanted = arch === process.arch ? `this Node is for ${arch}` : `expected ${arch}`;
+      throw new ElfError(file, `is for another processor: it is for ${machine}, ${wanted}`);
     }
     if (bits !== 64) throw new ElfError(file, 'is a library of 32 bits');
     const far = (offset) => Number(header.readBigUInt64LE(offset));

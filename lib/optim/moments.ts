@@ -3,6 +3,7 @@ import { ops } from '../autograd/tuples';
 import type { Tensor } from '../tensor/tensor';
 import { BuiltIn, decayed, nextStep, numberIn, plus, real, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
+import { isForeach, nadamForeach, radamForeach } from './foreach';
 import type { ParamGroup, Params } from './groups';
 import type { AdamaxOptions, NAdamOptions, RAdamOptions } from './options';
 import { adamaxNorm, approach, nadamNext, root, takesComplexMoments } from './release';
@@ -76,6 +77,11 @@ export class NAdam extends BuiltIn<NAdamOptions> {
     const mu = beta1 * (1 - 0.5 * pow(0.96, step * momentumDecay!));
     const muNext = beta1 * (1 - 0.5 * pow(0.96, (step + 1) * momentumDecay!));
     const product = state.mu_product as Tensor;
+    if (isForeach(group)) {
+      const moments = { target, grad, average, squares, step };
+      nadamForeach(moments, { lr, beta1, beta2, eps: group.eps! }, { product, mu, muNext });
+      return;
+    }
     product.mul_(mu);
     approach(average, grad, beta1);
     squares.mul_(beta2).addcmul_(grad, grad, { value: 1 - beta2 });
@@ -122,6 +128,10 @@ export class RAdam extends BuiltIn<RAdamOptions> {
     else grad = decayed(grad, target, weightDecay!);
     const average = real(isComplex, state.exp_avg);
     const squares = real(isComplex, state.exp_avg_sq);
+    if (isForeach(group)) {
+      radamForeach({ target, grad, average, squares, step }, { lr, beta1, beta2, eps: group.eps! }, group);
+      return;
+    }
     const correction1 = 1 - pow(beta1, step);
     const correction2 = 1 - pow(beta2, step);
     approach(average, grad, beta1);

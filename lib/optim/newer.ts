@@ -125,8 +125,9 @@ export class Muon extends BuiltIn<MuonOptions> {
     const change = orthogonal(direction, nsCoefficients!, nsSteps!, eps!);
     const [rows, columns] = parameter.shape as [number, number];
     const factor = factors[adjustLrFn ?? 'original'](rows, columns);
-    parameter.mul_(1 - lr! * weightDecay!);
-    parameter.add_(change, { alpha: -lr! * factor });
+    const round = roundingOf(group);
+    parameter.mul_(round(1 - round(lr! * round(weightDecay!))));
+    parameter.add_(change, { alpha: -round(lr! * round(factor)) });
   }
 }
 

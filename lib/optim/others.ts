@@ -5,6 +5,8 @@ import { Complex } from '../errors/values';
 import type { Tensor } from '../tensor/tensor';
 import { BuiltIn, decayed, nextStep, numberIn, real, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
+import { asgdForeach, hasForeachAsgd, isForeach } from './foreach';
+import type { Due } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { ASGDOptions, RpropOptions, SparseAdamOptions } from './options';
@@ -51,6 +53,9 @@ export class ASGD extends BuiltIn<ASGDOptions> {
     super('ASGD', params, options);
   }
 
+  /** The rate for all parameters of the step in progress, if they do not use their own. */
+  #commonRate: number | undefined;
+
   override _scalars(): readonly string[] {
     return ['step', 'eta', 'mu'];
   }
@@ -73,7 +78,12 @@ export class ASGD extends BuiltIn<ASGDOptions> {
     const { eta, mu } = state as { eta: Tensor; mu: Tensor };
     const step = nextStep(state);
     const grad = decayed(real(isComplex, towards(gradient, maximize)), target, weightDecay!);
-    const rate = numberIn(eta);
+    if (hasForeachAsgd && isForeach(group)) {
+      const tensors = { target, grad, average, eta, mu, step: state.step as Tensor };
+      asgdForeach(tensors, { lr: lr!, lambd: lambd!, alpha: alpha!, t0: t0! }, group);
+      return;
+    }
+    const rate = this.#commonRate ?? numberIn(eta);
     target.mul_(1 - lambd! * rate);
     target.add_(grad, { alpha: -rate });
     if (numberIn(mu) === 1) average.copy_(target);
@@ -81,6 +91,13 @@ export class ASGD extends BuiltIn<ASGDOptions> {
     const decay = round(1 + round(round(round(lambd!) * lr!) * step));
     eta.copy_(scalar(round(lr! / round(pow(decay, alpha!)))));
     mu.copy_(scalar(1 / Math.max(1, step - t0!)));
+  }
+
+  /** `foreach` of 1.x takes the first parameter's rate for all, which matters once another was left out of a step. */
+  override _updateAll([first]: readonly Due[], group: ParamGroup<ASGDOptions>): boolean {
+    const isCommon = first !== undefined && !hasForeachAsgd && isForeach(group);
+    this.#commonRate = isCommon ? numberIn(first.state.eta as Tensor) : undefined;
+    return false;
   }
 }
 

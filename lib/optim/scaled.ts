@@ -20,6 +20,7 @@ import {
   towards,
   zerosLike,
 } from './built-in';
+import { adagradForeach, decaysReal, hasForeachAdagrad, isForeach } from './foreach';
 import { acceptFused, type Due, fusedAdagrad } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
@@ -67,17 +68,24 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
     const { lr, lrDecay, weightDecay, eps, maximize, differentiable } = group;
     const round = roundingOf(group);
     const step = nextStep(state);
-    const grad = decayed(towards(gradient, maximize), parameter, weightDecay!);
     const rate = round(lr! / round(1 + (step - 1) * lrDecay!));
-    if (grad.isSparse) {
-      this.#updateSparse(parameter, grad, state.sum, rate, eps!);
+    if (gradient.isSparse) {
+      this.#updateSparse(parameter, towards(gradient, maximize), state.sum, rate, eps!);
       return;
     }
     const isComplex = parameter.isComplex();
-    const plain = real(isComplex, grad);
+    const target = real(isComplex, parameter);
+    const plain = decaysReal(group)
+      ? decayed(real(isComplex, towards(gradient, maximize)), target, weightDecay!)
+      : real(isComplex, decayed(towards(gradient, maximize), parameter, weightDecay!));
     const sum = real(isComplex, state.sum);
+    if (hasForeachAdagrad && isForeach(group)) {
+      const tensors = { target, grad: plain, sum, step: state.step as Tensor };
+      adagradForeach(tensors, { lr: lr!, lrDecay: lrDecay!, eps: eps! });
+      return;
+    }
     sum.addcmul_(plain, plain, { value: 1 });
-    real(isComplex, parameter).addcdiv_(plain, plus(sum.sqrt() as Tensor, eps!, differentiable), { value: -rate });
+    target.addcdiv_(plain, plus(sum.sqrt() as Tensor, eps!, differentiable), { value: -rate });
   }
 
   override _updateAll(due: readonly Due[], group: ParamGroup<AdagradOptions>): boolean {
@@ -91,6 +99,8 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
   override _stepAtOnce(group: ParamGroup<AdagradOptions>): boolean {
     if (isFused(group) || group.differentiable || hasRounding(group) || this.update !== Adagrad.prototype.update)
       return false;
+    const isComplex = (parameter: Tensor) => !parameter.disposed && parameter.isComplex();
+    if (isForeach(group) && (hasForeachAdagrad || group.params.some(isComplex))) return false;
     const { rows, count } = rowsOf(group.params, this.state, ['sum', 'step']);
     const { lr, lrDecay, eps, weightDecay, maximize } = group;
     return native.optimAdagrad(rows, count, lr!, lrDecay!, eps!, weightDecay!, maximize === true);

@@ -1,5 +1,7 @@
 #include "native/accounting/thread_blocks.h"
 
+#include <c10/core/alignment.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -7,6 +9,10 @@
 
 namespace ltn::accounting {
 namespace {
+
+// The data begins after the header, in a block that libtorch's allocator has aligned: on this processor, too, as
+// kernels expect it.
+static_assert(kBlockUnit % c10::gAlignment == 0 && (kBlockUnit & (kBlockUnit - 1)) == 0);
 
 size_t units_of(uint64_t data) noexcept { return (data + sizeof(Header) + kBlockUnit - 1) / kBlockUnit; }
 

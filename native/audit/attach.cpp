@@ -24,6 +24,10 @@ namespace ltn::audit {
 
 namespace {
 
+#if !defined(__linux__)
+// Abstract addresses, namespaces and the credentials of peers are Linux's.
+std::string begin(const Sources&, bool) { return ""; }
+#else
 void* serve(void* server) {
   pthread_setname_np(pthread_self(), "ltn-attach");
   static_cast<AttachServer*>(server)->run();
@@ -119,6 +123,7 @@ std::string begin(const Sources& sources, bool any_namespace) {
   static_cast<void>(server.release());  // owned by the thread until the process ends
   return "";
 }
+#endif
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 // process's own descriptors. Abstract addresses have no permissions, so the credentials of each connection are checked
 // (native/audit/peer.h). A separate thread sleeps in poll(2): it costs nothing while idle, and a process with a blocked
 // event loop can be inspected too.
+//
+// On systems other than Linux nothing listens.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_ATTACH_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_ATTACH_H_
 

@@ -1,5 +1,6 @@
 #include "native/audit/attach_server.h"
 
+#if defined(__linux__)
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -167,3 +168,4 @@ void AttachServer::drop() noexcept {
 }
 
 }  // namespace ltn::audit
+#endif

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "native/checksum/crc32.h"
@@ -18,6 +20,19 @@
 namespace ltn::audit {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "captures are little-endian");
+static_assert(std::numeric_limits<float>::is_iec559 && sizeof(float) == 4, "weights are IEEE 754 in 4 bytes");
+
+// Whole structures are written as they lie in memory. cli/capture/ reads these places, on any processor.
+template <typename Row>
+constexpr bool is_plain = std::is_trivially_copyable_v<Row>&& std::is_standard_layout_v<Row>;
+static_assert(is_plain<BirthEntry> && is_plain<OpeningEntry> && is_plain<TokenRow> && is_plain<GraphRow>);
+static_assert(offsetof(BirthEntry, shape) == 12 && offsetof(BirthEntry, birth_ms) == 16);
+static_assert(offsetof(BirthEntry, bytes) == 24 && offsetof(BirthEntry, weight) == 32);
+static_assert(offsetof(BirthEntry, storage) == 36 && offsetof(BirthEntry, device_type) == 40);
+static_assert(offsetof(BirthEntry, flags) == 43 && offsetof(BirthEntry, env) == 44);
+static_assert(offsetof(OpeningEntry, scope) == 4 && offsetof(OpeningEntry, site) == 8);
+static_assert(offsetof(TokenRow, made) == 8 && offsetof(TokenRow, waiting_bytes) == 32);
+static_assert(offsetof(GraphRow, tensors) == 8 && offsetof(GraphRow, hidden_bytes) == 32);
 
 template <typename T>
 void PacketBuffer::put(T value) {
@@ -212,14 +227,26 @@ class NoSizeSignal {
     pthread_sigmask(SIG_BLOCK, &signal_, &before_);
   }
   ~NoSizeSignal() {
-    const timespec now{};
-    if (!was_pending_) static_cast<void>(sigtimedwait(&signal_, nullptr, &now));
+    if (!was_pending_) take_signal();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   NoSizeSignal(const NoSizeSignal&) = delete;
   NoSizeSignal& operator=(const NoSizeSignal&) = delete;
 
  private:
+  // The signal that a write has made; there may be none.
+  void take_signal() noexcept {
+#if defined(__APPLE__)
+    sigset_t pending;
+    sigpending(&pending);
+    int taken = 0;
+    if (sigismember(&pending, SIGXFSZ) == 1) static_cast<void>(sigwait(&signal_, &taken));
+#else
+    const timespec now{};
+    static_cast<void>(sigtimedwait(&signal_, nullptr, &now));
+#endif
+  }
+
   sigset_t signal_, before_;
   bool was_pending_ = false;
 };

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+#if !defined(__APPLE__)
+#include <sys/syscall.h>
+#endif
 
 #include <cerrno>
 
@@ -14,12 +16,22 @@ namespace ltn::audit {
 
 namespace {
 
+#if defined(__APPLE__)
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+int exchange(int folder, const char* a, const char* b) noexcept {
+  return ::renameatx_np(folder, a, folder, b, RENAME_SWAP);
+}
+#else
+// O_PATH: a writable directory need not be readable.
+constexpr int kFolder = O_PATH | O_DIRECTORY | O_CLOEXEC;
 // From linux/fs.h, which conflicts with stdio.h on some systems.
 constexpr unsigned kExchange = 1u << 1;
 
 int exchange(int folder, const char* a, const char* b) noexcept {
   return static_cast<int>(::syscall(SYS_renameat2, folder, a, folder, b, kExchange));
 }
+#endif
 
 }  // namespace
 
@@ -32,8 +44,7 @@ bool CapturePlace::open(const std::string& path) {
     return false;
   }
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  // O_PATH: a writable directory need not be readable.
-  folder_.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  folder_.reset(::open(folder.c_str(), kFolder));
   return static_cast<bool>(folder_);
 }
 

@@ -21,6 +21,14 @@ constexpr size_t kPlaceBytes = 12;      // of a row: site, label, device
 constexpr size_t kSiteBytes = 4;        // of a row of graphs: site
 constexpr size_t kTokenPlaceBytes = 8;  // of a row of tokens: site, origin
 
+int sync_data(int fd) noexcept {
+#if defined(__APPLE__)
+  return ::fsync(fd);
+#else
+  return ::fdatasync(fd);
+#endif
+}
+
 // Reads the packets of the file in order. The file's own writer wrote them, so lengths are trusted.
 class Packets {
  public:
@@ -187,7 +195,7 @@ class Compaction {
       write_at(new_.get(), std::string_view(&foreign, 1), kForeignFlagsAt);
     }
     // Data before the rename: after a machine crash the name must not refer to an empty file.
-    if (::fdatasync(new_.get()) != 0 && errno != EINVAL && errno != ENOSYS) return false;
+    if (sync_data(new_.get()) != 0 && errno != EINVAL && errno != ENOSYS) return false;
     if (!file_->place().replace(file_->fd(), new_.get(), temporary_)) return false;
     file_->adopt(std::move(new_), size_);
     return true;

@@ -1,5 +1,6 @@
 #include "native/audit/peer.h"
 
+#if defined(__linux__)
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -180,3 +181,4 @@ bool AcceptLimiter::allow_refusal(int64_t now_ms) noexcept {
 }
 
 }  // namespace ltn::audit
+#endif

@@ -13,7 +13,11 @@ namespace ltn::audit {
 // block.
 inline bool random_name(std::string* name) {
   std::array<unsigned char, 16> bytes{};
+#if defined(__APPLE__)
+  if (::getentropy(bytes.data(), bytes.size()) != 0) return false;  // macOS seeds it before any program runs
+#else
   if (::getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) != static_cast<ssize_t>(bytes.size())) return false;
+#endif
   static constexpr char kDigits[] = "0123456789abcdef";
   name->clear();
   for (const unsigned char byte : bytes) {

@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <mach/mach.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +26,14 @@
 
 namespace ltn::audit {
 
+#if defined(__APPLE__)
+uint64_t resident_bytes() noexcept {
+  mach_task_basic_info info{};
+  mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+  auto* const out = reinterpret_cast<task_info_t>(&info);
+  return task_info(mach_task_self(), MACH_TASK_BASIC_INFO, out, &count) == KERN_SUCCESS ? info.resident_size : 0;
+}
+#else
 uint64_t resident_bytes() noexcept {
   const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -35,6 +46,7 @@ uint64_t resident_bytes() noexcept {
   if (std::sscanf(text, "%llu %llu", &size, &resident) != 2) return 0;
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
+#endif
 
 namespace {
 
@@ -205,7 +217,11 @@ void Writer::note_heap(uint64_t heap_used, uint64_t external) noexcept {
 }
 
 void Writer::loop() {
+#if defined(__APPLE__)
+  pthread_setname_np("ltn-audit");
+#else
   pthread_setname_np(pthread_self(), "ltn-audit");
+#endif
   auto next = std::chrono::steady_clock::now();
   const std::chrono::milliseconds interval(options_.interval_ms);
   std::unique_lock<std::mutex> lock(mutex_);

@@ -26,6 +26,8 @@ void report_external(void* env, int64_t bytes) {
   napi_adjust_external_memory(static_cast<napi_env>(env), bytes, &total);
 }
 
+// Finalizers get the handle in the place of a pointer.
+static_assert(sizeof(void*) == sizeof(uint64_t));
 void* as_pointer(uint64_t handle) { return reinterpret_cast<void*>(static_cast<uintptr_t>(handle)); }
 uint64_t as_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 

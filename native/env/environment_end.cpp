@@ -1,7 +1,11 @@
 #include "native/env/environment_end.h"
 
+#if defined(__APPLE__)
+#include <pthread.h>
+#else
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <atomic>
 
@@ -34,6 +38,10 @@ void end_pool_work_first(EnvState& state) noexcept {
 void main_environment_has_ended() noexcept { process_main_ended.store(true); }
 bool has_main_environment_ended() noexcept { return process_main_ended.load(); }
 
+#if defined(__APPLE__)
+bool is_main_thread() noexcept { return pthread_main_np() != 0; }
+#else
 bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
+#endif
 
 }  // namespace ltn

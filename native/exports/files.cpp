@@ -20,7 +20,8 @@ constexpr size_t kMaxWrite = size_t{1} << 30;
 
 #ifdef MADV_HUGEPAGE
 // Requests huge pages: allocating and clearing 4 KiB pages takes longer than reading a file from the page cache. Whole
-// huge pages inside the memory only, so that it does not grow. A failed madvise is not an error.
+// huge pages inside the memory only, so that it does not grow. A failed madvise is not an error. 2 MiB are a multiple
+// of every ordinary page. Where huge pages are larger, as with ordinary ones of 64 KiB, the kernel uses those that fit.
 void prefer_huge_pages(void* data, size_t bytes) {
   constexpr uintptr_t kHuge = uintptr_t{2} << 20;
   const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);

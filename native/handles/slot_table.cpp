@@ -1,8 +1,10 @@
 #include "native/handles/slot_table.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "native/audit/audit.h"
@@ -10,6 +12,11 @@
 #include "native/handles/storage_of.h"
 
 namespace ltn::handles {
+
+static_assert(kIndexBits + kGenerationBits <= std::numeric_limits<double>::digits, "a handle is a JS number");
+// Addresses are never part of a handle or of an id in a capture, so their width does not matter; the counters of
+// storages, which do have the type of a pointer, need all of its bits.
+static_assert(sizeof(uintptr_t) == sizeof(accounting::StorageEntry::id));
 
 SlotTable::SlotTable(uint32_t env_number, accounting::ExternalMemory& external, Flags& flags)
     : env_number_(env_number), external_(external), flags_(flags) {

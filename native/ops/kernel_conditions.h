@@ -51,7 +51,12 @@ inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim
   return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && v.size(dim) > 0 && g.numel() == v.size(dim));
 }
 
-// An optional parameter of a batch norm: a number for each channel.
+// A parameter of a batch norm: a number for each channel.
+inline bool is_for_channels(const at::Tensor& input, const at::Tensor& parameter) {
+  return !parameter.defined() || parameter.numel() == input.size(1);
+}
+
+// The same if it is given.
 template <class Optional>
 bool is_for_channels(const at::Tensor& input, const Optional& parameter) {
   return !parameter.has_value() || !parameter->defined() || parameter->numel() == input.size(1);

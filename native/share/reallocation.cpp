@@ -1,5 +1,13 @@
 #include "native/share/reallocation.h"
 
+#if !defined(__linux__)
+// Mach-O does not say how large a table of functions is, so V8's cannot be copied. There, in Node 20 to 23,
+// transferring a buffer to another size while a tensor uses it must be avoided.
+namespace ltn::share {
+bool pin_in_place(const void*) { return false; }
+void unpin(const void*) noexcept {}
+}  // namespace ltn::share
+#else
 #include <dlfcn.h>
 #include <link.h>
 
@@ -9,6 +17,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +32,9 @@ struct Allocator {
 using Allocate = void* (*)(Allocator*, size_t length);
 using Free = void (*)(Allocator*, void* data, size_t length);
 using Reallocate = void* (*)(Allocator*, void* data, size_t old_length, size_t new_length);
+
+// V8's symbols below have the length's type in their names.
+static_assert(std::is_same_v<size_t, unsigned long>);
 
 // Indices in v8::ArrayBuffer::Allocator of these Nodes: after the destructors Allocate, AllocateUninitialized, Free,
 // Reallocate.
@@ -152,3 +164,4 @@ void unpin(const void* begin) noexcept {
 }
 
 }  // namespace ltn::share
+#endif

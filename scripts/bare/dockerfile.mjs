@@ -1,4 +1,4 @@
-/** Reads a Dockerfile: enough for examples/service/Dockerfile. */
+/** Reads a Dockerfile: enough for examples/service/Dockerfile. Both `npm run test:bare` and the tests use it. */
 
 /**
  * @typedef {object} Instruction
@@ -17,8 +17,10 @@ export function stagesOf(text) {
     .filter((line) => line.trim() !== '');
   const stages = [];
   for (const line of lines) {
-    const [, name, rest] = /^([A-Z]+)\s+(.*)$/.exec(line);
+    const [, name, rest] = /^([A-Z]+)\s+(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new Error(`expected an instruction, got ${line}`);
     if (name === 'FROM') stages.push([]);
+    if (stages.length === 0) throw new Error(`expected FROM before ${name}`);
     stages.at(-1).push({ name, text: rest.trim() });
   }
   return stages;

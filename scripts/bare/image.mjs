@@ -3,12 +3,14 @@
  * carried out. Then starts the image's command as its user, waits until its check of readiness succeeds, classifies a digit
  * and ends the service with its stop signal. The bare root stands in for node:*-slim, which is Debian with Node and npm.
  */
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { mountsBelow, runInside } from '../matrix/enter.mjs';
 import { inRoot } from '../paths.mjs';
 import { runLogged } from '../steps/command.mjs';
 import { StepError } from '../steps/errors.mjs';
+import { say } from '../steps/progress.mjs';
 import { stagesOf, wordsOf } from './dockerfile.mjs';
 
 /** Folders of the bare root that are not part of a system: what the other checks wrote, and mounts. */
@@ -60,7 +62,13 @@ async function buildStage(instructions, { root, context, stages, inside }) {
 
 const quoted = (words) => words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
 
-/** Starts the image in a network of its own, since its port may be taken here, and prints its size. */
+/** From outside, where the mounts of the stages are not visible. */
+function saySize({ root, cwd }) {
+  const mebibytes = (folder) => Number(spawnSync('du', ['-sm', folder], { encoding: 'utf8' }).stdout.split('\t')[0]);
+  say(`unpacked: ${mebibytes(root)} MiB, ${mebibytes(path.join(root, cwd))} MiB of them in ${cwd}`);
+}
+
+/** Starts the image in a network of its own, since its port may be taken here. */
 async function runImage(image) {
   if (image.user !== USER.name) throw new StepError(`expected the user ${USER.name}, got ${image.user}`);
   const as = `setpriv --reuid=${USER.id} --regid=${USER.id} --clear-groups`;
@@ -76,8 +84,7 @@ async function runImage(image) {
     echo ready
     ${as} node -e ${quoted([request])}
     kill -s ${image.signal} $service
-    wait $service
-    echo "unpacked: $(du -sm . | cut -f 1) MiB in $PWD, $(du -smx / | cut -f 1) MiB with the base"`;
+    wait $service`;
   const where = { root: image.root, cwd: image.cwd, env: image.env };
   return runInside(where, 'unshare', ['--net', '--', '/bin/bash', '-ec', script]);
 }
@@ -105,7 +112,10 @@ export async function tryImage({ base, folder, context, inside }) {
       const name = / AS (\S+)$/.exec(instructions[0].text)?.[1] ?? String(i);
       stages.set(name, await buildStage(instructions, { root, context, stages, inside }));
     }
-    return await runImage([...stages.values()].at(-1));
+    const image = [...stages.values()].at(-1);
+    const status = await runImage(image);
+    saySize(image);
+    return status;
   } finally {
     remove();
   }

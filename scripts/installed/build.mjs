@@ -125,6 +125,12 @@ function install(staging, final) {
 
 async function build({ force, jobs: wanted }) {
   const start = Date.now();
+  if (process.platform === 'win32') {
+    throw new StepError(
+      'Windows is not supported: leak-audit, which is part of the addon, uses files, signals and sockets of POSIX.\n' +
+        'Use WSL, where this is Linux.',
+    );
+  }
   const libtorch = findLibtorch();
   if (!force) {
     const present = tryLoad();

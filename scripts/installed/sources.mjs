@@ -43,7 +43,7 @@ const cppIn = (dir) =>
 
 /**
  * @param {import('../libtorch.mjs').Libtorch} libtorch
- * @param {string} scratch a folder for codegen to write into
+ * @param {string | null} scratch a folder for codegen to write into; null: only the package's sources count
  * @returns {Promise<{ sources: string[], javascript: string }>}
  */
 export async function sourcesFor(libtorch, scratch) {
@@ -53,12 +53,18 @@ export async function sourcesFor(libtorch, scratch) {
   if (found !== undefined) {
     return { sources: [...hand, ...cppIn(path.join(found, 'sources'))], javascript: path.join(found, 'generated') };
   }
-  const own = checkoutVersion();
+  const own = scratch === null ? null : checkoutVersion();
   if (own !== null && minorOf(own) === minor) {
     return {
       sources: [...hand, ...generatedSources().map((name) => inRoot(name))],
       javascript: inRoot('lib', 'generated'),
     };
+  }
+  if (scratch === null) {
+    throw new StepError(
+      `There are no generated sources for libtorch ${libtorch.version}: run \`npm run prebuild\` first, which makes the ` +
+        "bindings for this machine's processor.",
+    );
   }
   await runCodegen(libtorch, scratch);
   return {

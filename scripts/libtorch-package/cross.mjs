@@ -1,19 +1,9 @@
 /**
- * Compiles the binding of the packaged libtorch for another processor: the generated sources are those that this machine's
- * processor has, headers and libraries are Debian's for the other one, the compiler is a cross compiler.
+ * Compiles the binding of a Debian release's libtorch for another processor: the generated sources are those that this
+ * machine's processor has, headers and libraries are Debian's for the other one, the compiler is a cross compiler.
  */
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { compileAddon } from '../installed/compile.mjs';
@@ -26,89 +16,122 @@ import { prebuildsDir } from '../steps/prebuilds.mjs';
 import { say, step } from '../steps/progress.mjs';
 import { relink, weakenNewer } from './elf.mjs';
 import { fetchPackages } from './packages.mjs';
-import { targets } from './targets.mjs';
+import { systems, targets } from './targets.mjs';
 
-const { addonName, bindingInfo, bindingName, infoName } = createRequire(import.meta.url)(
-  libtorchModules('bindings.js'),
-);
+const requireLibtorch = createRequire(import.meta.url);
+const { addonName, bindingInfo, bindingName, infoName } = requireLibtorch(libtorchModules('bindings.js'));
+const { cxxStandardOf, headerVersion, minorOf } = requireLibtorch(libtorchModules('identify.js'));
 const parts = JSON.parse(readFileSync(inRoot('scripts', 'libtorch-package', 'parts.json'), 'utf8'));
 
-/** The headers must be those that codegen has read: it is this machine's processor that it ran for. */
+/**
+ * The headers must be those that codegen has read: it is this machine's processor that it ran for. Config.h says which libraries
+ * libtorch is built with (KleidiAI on arm64), and declares nothing.
+ */
 function requireSame(one, other) {
-  const { stdout, status } = spawnSync('diff', ['-rq', one, other], { encoding: 'utf8' });
+  const { stdout, status } = spawnSync('diff', ['-rq', '-x', 'Config.h', one, other], { encoding: 'utf8' });
   if (status !== 0)
     throw new StepError(`libtorch's headers depend on the processor, so codegen must run for each:\n${stdout}`);
 }
 
-const headersOf = async (arch, folder) => {
-  const wanted = { release: parts.release, architecture: targets[arch].debian, names: ['libtorch-dev'] };
+async function headersOf(arch, release, folder) {
+  const wanted = { release, architecture: targets[arch].debian, names: ['libtorch-dev'] };
   const found = await fetchPackages(path.join(folder, `headers-${arch}`), wanted);
   return path.join(found.get('libtorch-dev').folder, 'usr/include');
-};
+}
 
-/**
- * @param {string} arch
- * @returns {Promise<string>} the folder of the binding in prebuilds/
- */
-export async function crossBinding(arch) {
-  const target = targets[arch];
-  const work = path.join(buildDir, 'libtorch-package', arch);
-  const lib = path.join(work, 'package', 'lib');
-  if (!existsSync(lib))
-    throw new StepError(`${lib} does not exist: run \`npm run package:libtorch -- --arch ${arch}\` first.`);
-  const include = await step(`libtorch's headers for ${arch}`, async () => {
-    const other = await headersOf(process.arch, work);
-    const own = await headersOf(arch, work);
-    requireSame(path.join(other, 'ATen'), path.join(own, 'ATen'));
-    return own;
-  });
-  // The linker wants the names without versions.
-  const links = path.join(work, 'links');
+/** The folder with libtorch's libraries for the other processor: those that are packed, or the release's own. */
+async function librariesOf(arch, release, folder) {
+  if (release !== parts.release) {
+    const { libtorch: name } = systems[release];
+    const wanted = { release, architecture: targets[arch].debian, names: [name] };
+    const found = await fetchPackages(path.join(folder, 'libraries'), wanted);
+    return path.join(found.get(name).folder, 'usr/lib', targets[arch].triple);
+  }
+  const lib = path.join(folder, 'package', 'lib');
+  if (existsSync(lib)) return lib;
+  throw new StepError(`${lib} does not exist: run \`npm run package:libtorch -- --arch ${arch}\` first.`);
+}
+
+/** What findLibtorch would say of it. The linker wants names without versions, so `lib` is a folder of links. */
+function describe(include, lib, links) {
+  const version = headerVersion(include);
   rmSync(links, { recursive: true, force: true });
   mkdirSync(links);
-  const minor = parts.version.split('.').slice(0, 2).join('.');
   const sonames = {};
   for (const name of ['c10', 'torch_cpu', 'torch']) {
-    sonames[name] = `lib${name}.so.${minor}`;
+    sonames[name] = `lib${name}.so.${minorOf(version)}`;
+    if (!existsSync(path.join(lib, sonames[name]))) throw new StepError(`${sonames[name]} is not in ${lib}.`);
     symlinkSync(path.join(lib, sonames[name]), path.join(links, `lib${name}.so`));
   }
-  const libtorch = {
-    ...{
-      version: parts.version,
-      abi: 'new',
-      cuda: false,
-      sonames,
-      lib: links,
-      include,
-      cxxStandard: 17,
-      cudaInclude: null,
-    },
+  return {
+    ...{ version, abi: 'new', cuda: false, sonames, lib: links, include, cudaInclude: null },
+    cxxStandard: cxxStandardOf(include),
     includes: [include, path.join(include, 'torch/csrc/api/include')],
   };
-  const scratch = path.join(work, 'binding');
-  mkdirSync(scratch, { recursive: true });
-  const { sources, javascript } = await sourcesFor(libtorch, scratch);
-  const addon = path.join(scratch, addonName);
-  const onProgress = (done, all, name) => say(`… ${done} of ${all} files compiled ${name}`);
-  await compileAddon({
-    ...{ sources, headers: findHeaders(), libtorch, addon, jobs: jobs(), onProgress },
-    ...{ compiler: { command: `${target.tools}g++`, args: [] }, folder: path.join(scratch, 'objects') },
-  });
-  relink(addon, { rpath: null });
-  weakenNewer(addon, parts.oldest);
-  const folder = path.join(prebuildsDir, `linux-${arch}`, bindingName(libtorch));
+}
+
+/**
+ * A root for the compiler instead of this machine's: Debian's cross compilers also look in /usr/include, and a libtorch there is
+ * another one, whose headers `__has_include` would find. libuv's are there where they do not come with Node.
+ */
+function emptyRoot(folder) {
+  const include = path.join(folder, 'usr/include');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(include, { recursive: true });
+  for (const name of ['uv', 'uv.h']) {
+    const from = path.join('/usr/include', name);
+    if (existsSync(from)) symlinkSync(from, path.join(include, name));
+  }
+  return folder;
+}
+
+/** Puts the addon, its JavaScript and a description into prebuilds/. @returns {string} the folder */
+function place(addon, javascript, info, folder) {
   const staging = path.join(path.dirname(folder), `.${path.basename(folder)}`);
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { recursive: true });
   cpSync(addon, path.join(staging, addonName));
   cpSync(javascript, path.join(staging, 'generated'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
-  // The sources, names and types are those of the other processor's binding.
-  const beside = path.dirname(javascript);
-  for (const name of readdirSync(beside).filter((other) => ['sources', 'types', 'names.json'].includes(other))) {
-    cpSync(path.join(beside, name), path.join(staging, name), { recursive: true });
+  // Names and types are those of the other processor's binding, whose sources serve both.
+  for (const name of ['types', 'names.json']) {
+    cpSync(path.join(path.dirname(javascript), name), path.join(staging, name), { recursive: true });
   }
-  writeFileSync(path.join(staging, infoName), `${JSON.stringify({ ...bindingInfo(libtorch), arch }, null, 2)}\n`);
+  writeFileSync(path.join(staging, infoName), `${JSON.stringify(info, null, 2)}\n`);
   rmSync(folder, { recursive: true, force: true });
   renameSync(staging, folder);
   return folder;
+}
+
+/**
+ * @param {string} arch
+ * @param {string} [release] of Debian; the one whose libtorch is packed, unless another is named
+ * @returns {Promise<string>} the folder of the binding in prebuilds/
+ */
+export async function crossBinding(arch, release = parts.release) {
+  const target = targets[arch];
+  const isPacked = release === parts.release;
+  const work = path.join(buildDir, 'libtorch-package', isPacked ? arch : `${arch}-${release}`);
+  mkdirSync(work, { recursive: true });
+  const libtorch = await step(`libtorch of ${release} for ${arch}`, async () => {
+    const lib = await librariesOf(arch, release, work);
+    const other = await headersOf(process.arch, release, work);
+    const own = await headersOf(arch, release, work);
+    requireSame(path.join(other, 'ATen'), path.join(own, 'ATen'));
+    return describe(own, lib, path.join(work, 'links'));
+  });
+  const scratch = path.join(work, 'binding');
+  mkdirSync(scratch, { recursive: true });
+  // Codegen would be linked with this libtorch, and could not run here.
+  const { sources, javascript } = await sourcesFor(libtorch, null);
+  const addon = path.join(scratch, addonName);
+  const onProgress = (done, all, name) => say(`… ${done} of ${all} files compiled ${name}`);
+  await compileAddon({
+    ...{ sources, headers: findHeaders(), libtorch, addon, jobs: jobs(), onProgress },
+    compiler: { command: `${target.tools}g++`, args: [`--sysroot=${emptyRoot(path.join(work, 'empty'))}`] },
+    folder: path.join(scratch, 'objects'),
+  });
+  relink(addon, { rpath: null });
+  if (isPacked) weakenNewer(addon, parts.oldest);
+  const folder = path.join(prebuildsDir, `linux-${arch}`, bindingName(libtorch));
+  return place(addon, javascript, { ...bindingInfo(libtorch), arch }, folder);
 }

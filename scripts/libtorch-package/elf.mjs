@@ -8,6 +8,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { StepError } from '../steps/errors.mjs';
 
+const [ELFCLASS64, ELFDATA2LSB] = [2, 1];
 const [PT_LOAD, PT_DYNAMIC, PT_NOTE] = [1, 2, 4];
 const [DT_NULL, DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH] = [0, 1, 5, 10, 15, 29];
 const DT_VERNEED = 0x6ffffffe;
@@ -20,6 +21,9 @@ const up = (value, alignment) => Math.ceil(value / alignment) * alignment;
 
 /** The parts of a file that the loader reads. @param {Buffer} bytes */
 function layout(bytes) {
+  const isElf = bytes.length >= 64 && bytes.readUInt32BE(0) === 0x7f454c46;
+  if (!isElf || bytes[4] !== ELFCLASS64 || bytes[5] !== ELFDATA2LSB)
+    throw new StepError('expected an ELF file of 64 bits, little-endian');
   const far = (at) => Number(bytes.readBigUInt64LE(at));
   const [table, size, count] = [far(32), bytes.readUInt16LE(54), bytes.readUInt16LE(56)];
   const segments = Array.from({ length: count }, (_, i) => {

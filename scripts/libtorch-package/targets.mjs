@@ -6,3 +6,10 @@ export const targets = {
     loader: 'ld-linux-aarch64.so.1',
   },
 };
+
+/** The releases of Debian for whose libtorch bindings are made, and the package with its libraries. */
+export const systems = {
+  bookworm: { libtorch: 'libtorch1.13' },
+  trixie: { libtorch: 'libtorch2.6' },
+  forky: { libtorch: 'libtorch2.14' },
+};

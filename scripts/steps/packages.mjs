@@ -24,9 +24,12 @@ const wanted = {
   matrix: ['debootstrap', 'util-linux', 'mount'],
   /** `npm run package:libtorch` */
   package: ['g++', 'binutils', 'libdeflate-tools'],
+  /** `npm run prebuild -- --arch arm64` and `npm run test:qemu` */
+  cross: ['g++-aarch64-linux-gnu'],
+  emulator: ['qemu-user'],
 };
 
-/** @typedef {'build' | 'lint' | 'tests' | 'service' | 'valgrind' | 'matrix' | 'package'} Purpose */
+/** @typedef {'build' | 'lint' | 'tests' | 'service' | 'valgrind' | 'matrix' | 'package' | 'cross' | 'emulator'} Purpose */
 
 /**
  * @param {Purpose[]} purposes
@@ -70,6 +73,8 @@ const programs = {
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'unshare', 'setpriv', 'mount'],
   package: ['g++', 'readelf', 'nm', 'libdeflate-gzip', 'apt-get', 'dpkg-deb'],
+  cross: ['aarch64-linux-gnu-g++'],
+  emulator: ['qemu-aarch64'],
 };
 /** @param {string} name of a program */
 export const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;

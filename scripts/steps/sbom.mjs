@@ -90,7 +90,7 @@ function addonsIn(folder) {
 }
 
 /** An addon in prebuilds/, and the libraries that its ELF header asks the loader for. */
-function addonComponent(file, { package: version, platform, libtorch }, license) {
+function addonComponent(file, { package: version, platform, arch, libtorch }, license) {
   const place = path.relative(root, file).split(path.sep).join('/');
   const bytes = readFileSync(file);
   const component = {
@@ -105,7 +105,7 @@ function addonComponent(file, { package: version, platform, libtorch }, license)
   };
   if (platform !== 'linux') return component;
   const properties = elf()
-    .readElf(file)
+    .readElf(file, arch)
     .needed.sort()
     .map((value) => ({ name: 'libtorch-node:needs', value }));
   return { ...component, properties };

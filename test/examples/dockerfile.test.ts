@@ -1,34 +1,24 @@
 /** The image of the service: rules that hadolint checks as well, and files that exist. No engine runs here. */
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { ROOT } from '../support/torch';
-
-const file = path.join(ROOT, 'examples/service/Dockerfile');
 
 interface Instruction {
   name: string;
   text: string;
 }
 
-/** The instructions of each stage; comments are left out, and lines that end in a backslash are joined. */
-function stagesOf(text: string): Instruction[][] {
-  const lines = text
-    .split('\n')
-    .filter((line) => !line.startsWith('#'))
-    .join('\n')
-    .replace(/\\\n/g, ' ')
-    .split('\n')
-    .filter((line) => line.trim() !== '');
-  const stages: Instruction[][] = [];
-  for (const line of lines) {
-    const [, name, rest] = /^([A-Z]+)\s+(.*)$/.exec(line)!;
-    if (name === 'FROM') stages.push([]);
-    stages.at(-1)!.push({ name: name!, text: rest!.trim() });
-  }
-  return stages;
-}
+/** The parser that `npm run test:bare` carries the instructions out with. It is an ES module, so a program runs it. */
+const parse = (expression: string): any => {
+  const from = JSON.stringify(pathToFileURL(path.join(ROOT, 'scripts/bare/dockerfile.mjs')).href);
+  const program = `import * as it from ${from}; console.log(JSON.stringify(${expression}));`;
+  return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' }));
+};
 
-const stages = stagesOf(fs.readFileSync(file, 'utf8'));
+const text = fs.readFileSync(path.join(ROOT, 'examples/service/Dockerfile'), 'utf8');
+const stages: Instruction[][] = parse(`it.stagesOf(${JSON.stringify(text)})`);
 const [build, final] = stages as [Instruction[], Instruction[]];
 const all = (stage: Instruction[], name: string): string[] =>
   stage.filter((instruction) => instruction.name === name).map(({ text }) => text);
@@ -58,7 +48,7 @@ it('copies from a stage that exists, into absolute folders', () => {
 it('runs as another user than root, in the form that passes signals on', () => {
   expect(all(final, 'USER')).toEqual(['node']);
   const [command] = all(final, 'CMD');
-  const words = JSON.parse(command!) as string[];
+  const words: string[] = parse(`it.wordsOf(${JSON.stringify(command)})`);
   expect(words[0]).toBe('node');
   const program = words[1]!.replace('node_modules/libtorch-node/', '').replace(/\.js$/, '.ts');
   expect(fs.existsSync(path.join(ROOT, program))).toBe(true);
@@ -69,11 +59,35 @@ it('runs as another user than root, in the form that passes signals on', () => {
 it('asks the route for readiness on the port that it exposes', () => {
   const [check] = all(final, 'HEALTHCHECK');
   const [port] = all(final, 'EXPOSE');
-  const words = JSON.parse(check!.slice(check!.indexOf('['))) as string[];
+  const words: string[] = parse(`it.wordsOf(${JSON.stringify(check)})`);
   expect(words.slice(0, 2)).toEqual(['node', '-e']);
   expect(() => new Function(words[2]!)).not.toThrow();
   const url = new URL(/http:[^']+/.exec(words[2]!)![0]);
   expect(url.port).toBe(port);
   expect(fs.readFileSync(path.join(ROOT, 'examples/service/options.ts'), 'utf8')).toContain(`port: [${port},`);
   expect(fs.readFileSync(path.join(ROOT, 'examples/service/health.ts'), 'utf8')).toContain(`'${url.pathname}'`);
+});
+
+it('the parser joins lines, leaves comments out, and refuses what it cannot read', () => {
+  const small = 'FROM a AS b\n# no\nRUN one \\\n# in between\n  two\n\nFROM b\nCMD ["x", "y z"]\n';
+  expect(parse(`it.stagesOf(${JSON.stringify(small)})`)).toEqual([
+    [
+      { name: 'FROM', text: 'a AS b' },
+      { name: 'RUN', text: 'one    two' },
+    ],
+    [
+      { name: 'FROM', text: 'b' },
+      { name: 'CMD', text: '["x", "y z"]' },
+    ],
+  ]);
+  for (const [wrong, message] of [
+    ['FROM a\nrun x', 'expected an instruction, got run x'],
+    ['RUN x', 'expected FROM before RUN'],
+  ]) {
+    expect(
+      parse(
+        `(() => { try { return it.stagesOf(${JSON.stringify(wrong)}); } catch (error) { return error.message; } })()`,
+      ),
+    ).toBe(message);
+  }
 });

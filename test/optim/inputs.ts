@@ -121,8 +121,8 @@ const fused: readonly (readonly [name: string, options: Record<string, unknown>]
   ['Adagrad', { lr: 0.1, lr_decay: 0.5, weight_decay: 0.1 }],
 ];
 
-/** Where Python's own `foreach` gives other bits than its loop does; here `foreach` always is that loop. See docs/optim.md. */
-const foreachDiffers = ['ASGD', 'Adagrad', 'NAdam'];
+/** Where Python's `foreach` has formulas with other bits than those of its loop. */
+export const foreachDiffers = ['ASGD', 'Adagrad', 'NAdam', 'RAdam'];
 
 const each = Object.entries(dense).flatMap(([name, all]) => all.map((options) => [name, options] as const));
 
@@ -134,10 +134,15 @@ export const inputs: readonly Input[] = [
       input(name, options, { dtype: 'float64' }),
       input(name, dense[name]![0]!, { groups: true }),
       input(name, options, { closure: true }),
-      ...(foreachDiffers.includes(name) ? [] : [input(name, { ...options, foreach: true })]),
+      input(name, { ...options, foreach: true }),
       ...(/NAdam|RAdam/.test(name) ? [] : [input(name, { ...dense[name]![2] }, { dtype: 'complex64' })]),
     ];
   }),
+  ...foreachDiffers.flatMap((name) => [
+    ...dense[name]!.map((options) => input(name, { ...options, foreach: true })),
+    input(name, { ...dense[name]![3]!, foreach: true }, { dtype: 'float64', groups: true }),
+    ...(/NAdam|RAdam/.test(name) ? [] : [input(name, { ...dense[name]![2], foreach: true }, { dtype: 'complex64' })]),
+  ]),
   ...fused.map(([name, options]) => input(name, { ...options, fused: true, since: '2.6' })),
   input('Adam', { fused: true, since: '2.6' }, { dtype: 'float64', groups: true }),
   ...lbfgs.map((options) => input('LBFGS', options, { closure: true })),

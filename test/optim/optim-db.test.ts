@@ -4,7 +4,7 @@ import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch, untyped } from '../support/torch';
-import type { Input } from './inputs';
+import { foreachDiffers, type Input } from './inputs';
 import { camelCase, optionsOf, oracle, plain } from './oracle';
 import { advance, make, paramsOf, STEPS, start } from './runs';
 
@@ -38,11 +38,19 @@ const matrices = {
   ],
 };
 
+/** For the CPU the table does not have `foreach`. */
+const withForeach = (name: string, options: Record<string, unknown>): Record<string, unknown>[] =>
+  foreachDiffers.includes(name) && options.differentiable !== true && options.fused !== true
+    ? [options, { ...options, foreach: true }]
+    : [options];
+
 const casesOf = ({ name, closure, sparse, inputs }: Entry): (Input & { resumes: boolean })[] =>
-  inputs.map(({ options }) => ({
-    ...{ name, options, closure, sparse, resumes: false },
-    ...(name === 'Muon' ? matrices : {}),
-  }));
+  inputs
+    .flatMap(({ options }) => withForeach(name, options))
+    .map((options) => ({
+      ...{ name, options, closure, sparse, resumes: false },
+      ...(name === 'Muon' ? matrices : {}),
+    }));
 
 /** A value that optim_db.py has printed; a tensor that is there twice is one tensor. */
 function decoded(value: any, known: Map<number, any>): any {

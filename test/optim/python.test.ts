@@ -10,9 +10,8 @@ import { advance, make, STEPS, start } from './runs';
 jest.setTimeout(300_000);
 
 const isNew = !torch.libtorchVersion.startsWith('1.');
-/** `foreach` of 2.x computes further formulas in another order. */
 const cases = inputs
-  .filter(({ since, options }) => (isNew ? options.foreach !== true : since === undefined))
+  .filter(({ since }) => isNew || since === undefined)
   // Some of each optimizer are continued from a file of the other side too.
   .map((input, n) => ({ ...input, resumes: n % 3 === 0 }));
 

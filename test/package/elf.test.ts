@@ -48,6 +48,9 @@ it('refuses files that cannot be loaded, each with its reason', () => {
   expect(problemOf(write('arm', changed(18, 183)))).toBe(
     `is for another processor: it is for arm64, this Node is for ${process.arch}`,
   );
+  const arm = readElf(path.join(at, 'arm'), 'arm64');
+  expect({ machine: arm.machine, needed: arm.needed }).toEqual({ machine: 'arm64', needed: readElf(addon).needed });
+  expect(() => readElf(addon, 'riscv64')).toThrow(`it is for ${process.arch}, expected riscv64`);
   expect(problemOf(write('odd', changed(18, 99)))).toContain('machine 99');
   expect(problemOf(write('big', changed(5, 2)))).toContain('big-endian');
   expect(problemOf(write('narrow', changed(4, 1)))).toBe('is a library of 32 bits');

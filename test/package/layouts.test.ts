@@ -69,13 +69,38 @@ it('where nothing is named, the folders of the system are listed', () => {
   expect(() => findLibtorch({}, windows)).toThrow('torch_cpu.dll, torch_cpu.lib, c10.dll, c10.lib');
 });
 
-it('the addon for macOS gets an rpath, as install names begin with @rpath, and no flags of the GNU linker', async () => {
-  const script = `
-    import { linkFlags } from ${JSON.stringify(pathToFileURL(path.join(ROOT, 'scripts/libtorch.mjs')).href)};
-    console.log(JSON.stringify(linkFlags({ lib: '/usr/local/lib', cuda: false }, 'darwin')));`;
+/** Of scripts/libtorch.mjs. */
+async function flags(expression: string): Promise<string[]> {
+  const from = JSON.stringify(pathToFileURL(path.join(ROOT, 'scripts/libtorch.mjs')).href);
+  const script = `import { compileFlags, linkFlags } from ${from}; console.log(JSON.stringify(${expression}));`;
   const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', script]);
   expect(stderr).toBe('');
-  expect(JSON.parse(stdout)).toEqual([
+  return JSON.parse(stdout);
+}
+
+it('the addon for macOS gets an rpath, as install names begin with @rpath, and no flags of the GNU linker', async () => {
+  expect(await flags(`linkFlags({ lib: '/usr/local/lib', cuda: false }, 'darwin')`)).toEqual([
     ...['-L/usr/local/lib', '-Wl,-rpath,/usr/local/lib', '-ltorch', '-ltorch_cpu', '-lc10'],
+  ]);
+});
+
+it('MSVC gets its own form of the flags, and import libraries by their paths', async () => {
+  const root = tree([...DLLS, ...IMPORTS]);
+  const { includes, lib } = findLibtorch({ LIBTORCH: root }, windows);
+  const given = JSON.stringify({ includes, lib, cudaInclude: null, cuda: false, abi: 'new', cxxStandard: 17 });
+  const compiled = await flags(`compileFlags(${given}, 'win32')`);
+  expect(compiled).toEqual(
+    expect.arrayContaining(['/std:c++17', '/EHsc', '/GR', '/bigobj', '/Zc:__cplusplus', '/DNOMINMAX']),
+  );
+  expect(compiled.filter((flag) => flag.startsWith('/external:I'))).toEqual(includes.map((dir) => `/external:I${dir}`));
+  expect(
+    [...compiled, ...(await flags(`linkFlags(${given}, 'win32')`))].filter((flag) => flag.startsWith('-')),
+  ).toEqual([]);
+  const libraries = ['torch', 'torch_cpu', 'c10'].map((name) => path.join(lib, `${name}.lib`));
+  expect(await flags(`linkFlags(${given}, 'win32')`)).toEqual(libraries);
+  expect(await flags(`linkFlags({ ...${given}, cuda: true }, 'win32')`)).toEqual([
+    '/INCLUDE:?warp_size@cuda@at@@YAHXZ',
+    ...['torch_cuda', 'c10_cuda'].map((name) => path.join(lib, `${name}.lib`)),
+    ...libraries,
   ]);
 });

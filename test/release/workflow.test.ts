@@ -20,6 +20,7 @@ interface Step {
 }
 interface Job {
   permissions?: Record<string, string>;
+  'runs-on'?: string;
   steps: Step[];
   needs?: string | string[];
   if?: string;
@@ -126,7 +127,7 @@ describe('the release', () => {
   const indexOf = (job: Job, what: RegExp) => scripts(job).findIndex((script) => what.test(script));
 
   it('publishes from its own job, after the audit and the tests, on a pushed tag', () => {
-    expect(publish!.needs).toEqual(['audit', 'package', 'libtorch']);
+    expect(publish!.needs).toEqual(['audit', 'package', 'libtorch', 'libtorch_arm64', 'arm64']);
     expect(publish!.environment).toBe('release');
     expect(publish!.if).toBe("github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')");
     expect(packing!.needs).toBe('binding');
@@ -134,26 +135,52 @@ describe('the release', () => {
     expect(scripts(binding!)).toContain('node scripts/test.mjs --no-lint');
   });
 
+  it('makes the bindings for arm64 before packing, and runs them under qemu and on a real processor', () => {
+    const { libtorch_arm64: emulated, arm64: real } = release.jobs;
+    const cross = indexOf(packing!, /prebuild -- --arch arm64 bookworm trixie forky$/);
+    expect(cross).toBeGreaterThan(indexOf(packing!, /npm run build/));
+    expect(cross).toBeLessThan(indexOf(packing!, /npm pack/));
+    expect(scripts(emulated!).join('\n')).toContain('npm run test:qemu -- bookworm trixie forky');
+    expect(real!['runs-on']).toBe('ubuntu-24.04-arm');
+    expect(scripts(real!)).toContain('node scripts/bare/programs.mjs "$RUNNER_TEMP/app"');
+  });
+
+  it("builds with PyTorch's libtorch on macOS, and finds it on Windows, for a release with generated sources", () => {
+    for (const [name, runner] of [
+      ['macos', /^macos-/],
+      ['windows', /^windows-/],
+    ] as const) {
+      const job = release.jobs[name]!;
+      expect(job['runs-on']).toMatch(runner);
+      expect(job.needs).toBe('package');
+      const [, version] = /pip install torch==(\d+\.\d+)\.\d+/.exec(scripts(job).join('\n'))!;
+      expect(scripts(packing!).find((script) => script.includes('release-check'))).toContain(` ${version} `);
+    }
+    const titles = /programs\.mjs "\$RUNNER_TEMP\/app" (.*)\n/
+      .exec(scripts(release.jobs.macos!).join('\n'))![1]!
+      .split(' ');
+    const programs = fs.readFileSync(path.join(ROOT, 'scripts/bare/programs.mjs'), 'utf8');
+    for (const title of titles) expect(programs).toContain(`['${title}', `);
+    const build = fs.readFileSync(path.join(ROOT, 'scripts/installed/build.mjs'), 'utf8');
+    const [, said] = /grep "(.*)" said\.txt/.exec(scripts(release.jobs.windows!).join('\n'))!;
+    expect(build).toContain(said);
+  });
+
   it('the job with the identity does not check out, install, build or pack', () => {
     const used = publish!.steps.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split('@')[0]]));
-    expect(used).toEqual(['actions/setup-node', ...Array(3).fill('actions/download-artifact')]);
+    expect(used).toEqual(['actions/setup-node', ...Array(4).fill('actions/download-artifact')]);
     const commands = publish!.steps.map((step) => step.run ?? '').join('\n');
     expect([...commands.matchAll(/\bnpm (\w+)( \w+)?/g)].map(([command]) => command)).toEqual([
       'npm config get',
       'npm config set',
       'npm view',
-      'npm publish',
-      'npm publish',
-      'npm publish',
+      ...Array(3).fill('npm publish'),
     ]);
     expect(commands).not.toMatch(/\bnpx\b|\bgit |\bcurl\b|scripts\//);
     // What a package names is published before it.
     const published = [...commands.matchAll(/npm publish "(.*)" --ignore-scripts --provenance --access public\n/g)];
-    expect(published.map(([, file]) => file)).toEqual([
-      './libtorch/$LIBTORCH_FILE',
-      './package/$FILE',
-      './create/$CREATE_FILE',
-    ]);
+    expect(commands).toContain('for file in "libtorch/$LIBTORCH_FILE" "libtorch-arm64/$ARM64_FILE"; do\n');
+    expect(published.map(([, file]) => file)).toEqual(['./$file', './package/$FILE', './create/$CREATE_FILE']);
   });
 
   it('packs once, with the repository in package.json, and uploads the tarball before any test runs', () => {
@@ -225,19 +252,21 @@ describe('the steps, run', () => {
     const { code, stderr } = await shell(release.jobs.package!.steps.find(({ id }) => id === 'pack')!.run!, {});
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const outputs = written();
-    // The two other packages, made by the steps of their jobs: the one of libtorch has the same manifest here.
-    fs.mkdirSync(at('work/build/packages'), { recursive: true });
-    fs.cpSync(at('work/package/x-1.2.3.tgz'), at('work/build/packages/libtorch-2.6.0.tgz'));
-    for (const [job, id, prefix] of [
-      ['package', 'create', 'create_'],
-      ['libtorch', 'digests', 'libtorch_'],
+    // The other packages, made by the steps of their jobs: those of libtorch have the same manifest here.
+    for (const [job, id, prefix, artifact] of [
+      ['package', 'create', 'create_', undefined],
+      ['libtorch', 'digests', 'libtorch_', 'libtorch'],
+      ['libtorch_arm64', 'digests', 'libtorch_arm64_', 'libtorch-arm64'],
     ] as const) {
+      fs.mkdirSync(at('work/build/packages'), { recursive: true });
+      fs.cpSync(at('work/package/x-1.2.3.tgz'), at(`work/build/packages/${artifact}-2.6.0.tgz`));
       fs.writeFileSync(at('output'), '');
       const made = await shell(release.jobs[job]!.steps.find((step) => step.id === id)!.run!, {});
       expect(made.code).toBe(0);
       for (const [name, value] of Object.entries(written())) outputs[`${prefix}${name}`] = value;
+      if (artifact !== undefined) fs.renameSync(at('work/build/packages'), at('work', artifact));
+      fs.rmSync(at('work/build'), { recursive: true });
     }
-    fs.renameSync(at('work/build/packages'), at('work/libtorch'));
     return outputs;
   }
   const written = (): Record<string, string> =>
@@ -253,9 +282,10 @@ describe('the steps, run', () => {
   async function publish(outputs: Record<string, string>, env: NodeJS.ProcessEnv = {}) {
     for (const step of release.jobs.publish!.steps.filter((candidate) => candidate.run !== undefined)) {
       const given = Object.entries(step.env!).flatMap(([name, value]) => {
-        const [, job, output] = /^\$\{\{ needs\.(package|libtorch)\.outputs\.(\w+) \}\}$/.exec(value) ?? [];
+        const [, job, output] =
+          /^\$\{\{ needs\.(package|libtorch|libtorch_arm64)\.outputs\.(\w+) \}\}$/.exec(value) ?? [];
         if (output === undefined) return [];
-        return [[name, outputs[job === 'package' ? output : `libtorch_${output}`]!] as const];
+        return [[name, outputs[job === 'package' ? output : `${job}_${output}`]!] as const];
       });
       const { code } = await shell(step.run!, { ...Object.fromEntries(given), ...env });
       if (code !== 0) return { stopped: step.name, asked: fs.readFileSync(at('asked'), 'utf8') };
@@ -277,6 +307,8 @@ describe('the steps, run', () => {
       `config set //registry.test/:_authToken=\${NODE_AUTH_TOKEN}`,
       'view @libtorch-node/x@1.2.3 dist.integrity',
       'publish ./libtorch/libtorch-2.6.0.tgz --ignore-scripts --provenance --access public',
+      'view @libtorch-node/x@1.2.3 dist.integrity',
+      'publish ./libtorch-arm64/libtorch-arm64-2.6.0.tgz --ignore-scripts --provenance --access public',
       'publish ./package/x-1.2.3.tgz --ignore-scripts --provenance --access public',
       'publish ./create/x-1.2.3.tgz --ignore-scripts --provenance --access public',
       '',

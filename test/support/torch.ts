@@ -60,8 +60,20 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
 }
 
-/** Jest runs several files in a process. */
-beforeAll(turns);
+/** Longer than a worker of an earlier file needs to end, on a slow machine. */
+const MAX_WAIT_MS = 10_000;
+
+/**
+ * Jest runs several files in a process. What an earlier one left is freed before the tests of this one count: garbage, what
+ * promises hold until a later turn, and what workers hold that end because their owner was collected. The tensors that Jest
+ * itself keeps of an earlier file stay.
+ */
+beforeAll(async () => {
+  await turns();
+  for (const from = performance.now(); settled().tensors > 0 && performance.now() - from < MAX_WAIT_MS; ) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+});
 
 /**
  * The counts of handles once the garbage of earlier tests is freed. Freed objects may have held others, so collections
