@@ -124,14 +124,18 @@ export abstract class BatchNorm extends NormBase {
   /** @internal */
   abstract _dims(): readonly number[];
 
+  /** @internal Counts a batch, if it is tracked; the weight that its statistics get in the running ones. */
+  _countBatch(): number {
+    const { momentum } = this;
+    if (!this.training || !this.trackRunningStats || this.numBatchesTracked === null) return momentum ?? 0;
+    this.numBatchesTracked.add_(1);
+    return momentum ?? 1 / Number(this.numBatchesTracked.item());
+  }
+
   override forward<T extends Tensor>(input: T): Same<T> {
     this._demandDims(input, this._dims());
-    const { training, momentum, runningMean, runningVar, weight, bias, eps } = this;
-    let factor = momentum ?? 0;
-    if (training && this.trackRunningStats && this.numBatchesTracked !== null) {
-      this.numBatchesTracked.add_(1);
-      if (momentum === null) factor = 1 / Number(this.numBatchesTracked.item());
-    }
+    const { training, runningMean, runningVar, weight, bias, eps } = this;
+    const factor = this._countBatch();
     const batch = training || (runningMean === null && runningVar === null);
     const keeps = !training || this.trackRunningStats;
     return F.batchNorm(input, keeps ? runningMean : null, keeps ? runningVar : null, weight, bias, batch, factor, eps);

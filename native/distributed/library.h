@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "native/distributed/batch_norm.h"
 #include "native/distributed/reducer.h"
 
 namespace ltn::distributed {
@@ -121,6 +122,8 @@ class Group {
   virtual std::shared_ptr<Work> start(Collective collective) = 0;
   // Agrees on the first sequence number through the store, which blocks: as PyTorch, after the store's barrier.
   virtual void set_sequence_number() = 0;
+  // The number of ranks.
+  virtual int size() const noexcept = 0;
   // Ends all work in progress with an error, here and on the other ranks. The group is unusable afterwards.
   virtual void abort() noexcept = 0;
   // abort(), and frees the connections. Blocks until its threads have ended.
@@ -142,10 +145,11 @@ struct Library {
   std::unique_ptr<Reducer> (*reducer)(const Group& group, const ReducerOptions& options);
   void (*verify_parameters)(const Group& group, const std::vector<at::Tensor>& parameters);
   void (*broadcast_coalesced)(const Group& group, const std::vector<at::Tensor>& tensors, int root);
+  BatchNorm* batch_norm;  // batch_norm.h
 };
 
 // Both addons are built together. The stamp catches a mixture of builds.
-constexpr const char* kStamp = "1 for libtorch " TORCH_VERSION;
+constexpr const char* kStamp = "2 for libtorch " TORCH_VERSION;
 constexpr const char* kEntry = "ltn_distributed_library";
 using Entry = const Library* (*)();
 
