@@ -143,6 +143,7 @@ print(json.dumps([[[str(one.dtype)[6:], one.to(torch.float64).tolist()] for one 
 `;
   const [told] = await python(read, at('later.js'));
   expect(told).toEqual([...later.map((name) => [name, [0, 1, 1, 3]]), ...later.map((name) => [name, [1, 1]])]);
+  for (const name of ['later', 'later.js']) rmSync(at(name));
 });
 
 test('Python loads our files, also with weights_only', async () => {
