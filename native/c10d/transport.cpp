@@ -58,6 +58,11 @@ class Guarded<Given, std::enable_if_t<std::is_same_v<decltype(&Given::handleEven
 class CheckedPair final : public Guarded<tcp::Pair> {
  public:
   using Guarded::Guarded;
+  // As Gloo's own, but while the functions below still are those that its thread calls.
+  ~CheckedPair() override {
+    const std::lock_guard<std::mutex> lock(m_);
+    if (state_ != CLOSED) changeState(CLOSED);
+  }
 
   // Takes the place of a pair that is not connected yet, under whose address the other rank will look for it.
   void replace(const ::gloo::transport::Pair& other) { self_ = static_cast<const tcp::Address&>(other.address()); }

@@ -11,10 +11,10 @@ class Group;
 
 struct BatchNormOptions {
   at::Tensor input;         // [N, C, ...]; N may differ between the ranks, and be 0
-  at::Tensor weight;        // [C]; undefined together with the bias
-  at::Tensor bias;          // [C]
-  at::Tensor running_mean;  // [C]; undefined together with the variance
-  at::Tensor running_var;   // [C]
+  at::Tensor weight;        // [C]; undefined if there is none
+  at::Tensor bias;          // [C]; undefined if there is none
+  at::Tensor running_mean;  // [C]; undefined if it is not kept
+  at::Tensor running_var;   // [C]; undefined if it is not kept
   double momentum = 0;
   double eps = 0;
 };

@@ -113,8 +113,9 @@ struct GroupOptions {
   Milliseconds timeout{0};
 };
 
-// The ranks that take part in collectives. Thread: start() on one thread, so that the order is that of the program; the
-// rest on any. Its destructor may block: see own_group().
+// The ranks that take part in collectives. Thread: start() on one thread at a time (the JS thread; in a backward that
+// of the backward), so that the order is that of the program; the rest on any. Its destructor may block: see
+// own_group().
 class Group {
  public:
   virtual ~Group() = default;

@@ -28,14 +28,14 @@ declare module '../../addon/interface' {
 }
 
 const { device, dtype } = factory;
-const { device: _device, dtype: _dtype, ...batch } = normSpecs.batch;
+const { device: _device, dtype: _dtype, bias, ...batch } = normSpecs.batch;
 const group: Kind<ProcessGroup> = kind(
   'a ProcessGroup',
   undefined,
   (value) => (value instanceof ProcessGroup ? value : undefined),
   ({ name }) => name,
 );
-const spec = { ...batch, processGroup: orNull({ ...group, required: false }), device, dtype };
+const spec = { ...batch, processGroup: orNull({ ...group, required: false }), device, dtype, bias };
 type SyncArgs = [
   numFeatures: number,
   eps?: number,

@@ -70,6 +70,14 @@ export async function syncBatchNorm(rank, worldSize, joined) {
   const alone = new nn.BatchNorm1d(3);
   assert.equal(nn.SyncBatchNorm.convertSyncBatchnorm(alone).weight, alone.weight);
 
+  const unbiased = nn.SyncBatchNorm.convertSyncBatchnorm(new nn.BatchNorm1d(3, { bias: false }));
+  unbiased
+    .forward(torch.full([1, 3], rank))
+    .square()
+    .sum()
+    .backward();
+  assert.ok(unbiased.bias === null && unbiased.weight.grad.isfinite().all().item());
+
   // Under DistributedDataParallel, all ranks keep the same parameters; one has fewer samples.
   const model = new nn.parallel.DistributedDataParallel(
     nn.SyncBatchNorm.convertSyncBatchnorm(
