@@ -15,6 +15,12 @@ inline bool has_columns_of(const at::Tensor& tensor, int64_t parts) {
   return tensor.dim() == 2 && tensor.size(1) % parts == 0;
 }
 
+// An optional tensor of at most one dimension.
+template <class Optional>
+bool is_vector(const Optional& tensor) {
+  return !tensor.has_value() || !tensor->defined() || tensor->dim() <= 1;
+}
+
 // Whether it has room for 30 direction numbers for each dimension of a Sobol sequence.
 inline bool is_sobol_state(const at::Tensor& tensor, int64_t dimension) {
   return tensor.dim() == 2 && dimension >= 0 && tensor.size(0) >= dimension && tensor.size(1) >= 30;
