@@ -64,6 +64,7 @@ const project = (name) => `rm -rf /srv/${name} && cp -r /srv/programs /srv/${nam
 /** A folder that `docker build` could have as its context, with the model and a lock file. */
 async function imageContext(root, inside) {
   const context = path.join(root, 'srv/image');
+  rmSync(context, { recursive: true, force: true }); // a lock file there would name an older tarball's bytes
   mkdirSync(context, { recursive: true });
   const { fastify, 'prom-client': client } = manifest.devDependencies;
   const own = Object.fromEntries(both.split(' ').map((name) => [name, '*']));

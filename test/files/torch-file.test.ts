@@ -109,10 +109,11 @@ torch.save(value, sys.argv[1])
 });
 
 test('dtypes without a storage class of their own, both ways', async () => {
-  const later = ['uint16', 'uint32', 'uint64', 'float8_e5m2', 'float8_e4m3fn'].filter(
-    (dtype) => untyped[dtype] !== undefined,
-  );
-  expect(later.length).toBe(release === '1.13' ? 0 : 5);
+  if (release === '1.13') {
+    expect(untyped.uint16).toBe(undefined); // it has none of them
+    return;
+  }
+  const later = ['uint16', 'uint32', 'uint64', 'float8_e5m2', 'float8_e4m3fn'];
   await python(
     `
 value = {name: torch.tensor([0, 1, 2, 3]).to(getattr(torch, name)) for name in sys.argv[2:]}
@@ -142,6 +143,7 @@ print(json.dumps([[[str(one.dtype)[6:], one.to(torch.float64).tolist()] for one 
 `;
   const [told] = await python(read, at('later.js'));
   expect(told).toEqual([...later.map((name) => [name, [0, 1, 1, 3]]), ...later.map((name) => [name, [1, 1]])]);
+  for (const name of ['later', 'later.js']) rmSync(at(name)); // another test lists the folder
 });
 
 test('Python loads our files, also with weights_only', async () => {

@@ -34,7 +34,7 @@ beforeAll(async () => {
   } finally {
     fs.rmSync(folder, { recursive: true });
   }
-});
+}, 300_000);
 afterAll(() => untyped.disposeAll(tensors));
 
 /** What differs, or the error of a constructor or call that is refused here. */
