@@ -36,7 +36,6 @@ export {
 export { type Captured, capture } from './capture';
 export type { CudaMemory } from './cuda/index';
 export * as cuda from './cuda/index';
-export * as distributed from './distributed';
 export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './elements/create';
 export { type Index, Slice, slice } from './elements/indexing';
 export type { ErrorCode, TorchError } from './errors/errors';
@@ -73,6 +72,7 @@ export {
   type TensorReport,
 } from './observe/logger';
 export * as amp from './optim/amp';
+export * as distributed from './optim/distributed';
 export { type PrintChanges, type PrintOptions, setPrintOptions } from './print/options';
 export type { Element, NestedArray } from './tensor/read';
 export { fromShared, type SharedTensor, SharedToken } from './tensor/share';

@@ -76,9 +76,11 @@ export function c10dFlags(libtorch) {
   const folders = [...libtorch.includes, ...systemIncludes];
   const has = (name) => folders.some((dir) => existsSync(path.join(dir, name)));
   if (!has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') || !has('gloo/config.h')) return null;
-  // Debian's package of 1.13 lacks a header that c10d's Reducer includes.
-  const isWhole = has('torch/csrc/distributed/autograd/context/context.h');
-  const missing = isWhole ? [] : [`-I${inRoot('native', 'c10d', 'missing')}`];
+  // Headers that others include: one of libtorch in Debian's package of 1.13, one of Gloo in all of Debian's.
+  const missing = [
+    ['libtorch', 'torch/csrc/distributed/autograd/context/context.h'],
+    ['gloo', 'gloo/common/memory.h'],
+  ].flatMap(([owner, header]) => (has(header) ? [] : [`-I${inRoot('native', 'c10d', 'missing', owner)}`]));
   return { cflags: [...missing, '-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO'], ldflags: ['-lgloo'] };
 }
 

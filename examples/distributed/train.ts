@@ -2,9 +2,10 @@
  * One rank of a group that learns digits: each rank reads its share of them, and all make the same steps. Rank 0 saves
  * checkpoints, with which a group that was started again continues. The launcher sets RANK, WORLD_SIZE, MASTER_ADDR and
  * MASTER_PORT: run.mjs, or one of the files in launch/.
- * `node train.js [--checkpoint FILE] [--epochs N] [--steps N in an epoch] [--batch N in a rank] [--rate N]`
+ * `node train.js [--checkpoint FILE] [--epochs N] [--steps N in an epoch] [--batch N in a rank] [--rate N]
+ *   [--trace FILE for Perfetto, of the third step; each rank appends its number]`
  */
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import torch, { type Tensor } from 'libtorch-node';
 import { type Digits, loadDigits } from '../digits/data';
@@ -25,7 +26,7 @@ class Net extends torch.nn.Module {
 
 const number = (otherwise: string) => ({ type: 'string', default: otherwise }) as const;
 const numbers = { epochs: number('3'), steps: number('Infinity'), batch: number('32'), rate: number('0.05') };
-const { values } = parseArgs({ options: { ...numbers, checkpoint: { type: 'string' } } });
+const { values } = parseArgs({ options: { ...numbers, checkpoint: { type: 'string' }, trace: { type: 'string' } } });
 const [epochs, steps, batchSize, lr] = [values.epochs, values.steps, values.batch, values.rate].map(Number) as [
   number,
   number,
@@ -76,18 +77,23 @@ async function main(): Promise<void> {
     let n = 0;
     let loss = 0;
     for await (const [images, labels] of loader) {
-      optimizer.zeroGrad();
-      // The backward averages the gradients over the ranks, off the event loop.
-      loss = await torch.scope(async () => {
-        const value = await torch.run(() => {
-          const mean = crossEntropy(model.forward(images), labels);
-          mean.backward();
-          return mean.detach();
+      const learn = async () => {
+        optimizer.zeroGrad();
+        // The backward averages the gradients over the ranks, off the event loop.
+        loss = await torch.scope(async () => {
+          const value = await torch.run(() => {
+            const mean = crossEntropy(model.forward(images), labels);
+            mean.backward();
+            return mean.detach();
+          });
+          return value.item();
         });
-        return value.item();
-      });
+        optimizer.step();
+      };
+      if (values.trace !== undefined && epoch === 0 && n === 2) {
+        writeFileSync(`${values.trace}.${rank}`, JSON.stringify(await distributed.trace(learn)));
+      } else await learn();
       torch.disposeAll([images, labels]);
-      optimizer.step();
       if (++n >= steps) break;
     }
     say(`epoch ${epoch + 1}: loss ${loss.toFixed(4)} of its last batch`);

@@ -1,10 +1,9 @@
 /** `torch.ops.aten.<name>.<overload>`: every declaration, by its exact name. */
 
 import { raw, readRawCalls } from '../addon/wrappers';
-import { Tensor, wrap } from '../tensor/tensor';
-import { ints, intsOf, numbers, numberTensor } from './packed';
-import { callRaw, f, rawSite, results } from './runtime';
+import { callRaw, f, rawSite } from './runtime';
 import { signature } from './signature';
+import { positionalNames } from './wrapper-names';
 
 /** One overload: arguments in schema order, keyword-only ones in one trailing object by schema name. */
 type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string };
@@ -12,17 +11,7 @@ type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string
 let calls: Record<number, (...args: never[]) => unknown> | undefined;
 
 function rawFunction(number: number): RawFunction {
-  calls ??= readRawCalls().makeRaw(f, {
-    Tensor,
-    wrap,
-    results,
-    ints,
-    intsOf,
-    numbers,
-    numberTensor,
-    callRaw,
-    rawSite,
-  });
+  calls ??= readRawCalls().makeRaw(f, { ...positionalNames, callRaw, rawSite });
   return Object.defineProperty(calls[number]!, 'schema', {
     get: () => signature(number).schema,
     enumerable: true,

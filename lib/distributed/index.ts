@@ -33,4 +33,5 @@ export {
 export { isAvailable } from './library';
 export { allGatherObject, broadcastObject, gatherObject, recvObject, scatterObject, sendObject } from './objects';
 export { FileStore, PrefixStore, Store, type StoreValue, TCPStore, type TCPStoreOptions } from './stores';
+export { type Trace, type TraceEvent, trace } from './trace';
 export { type CollectiveOptions, ReduceOp, type ReduceOpName, type ReduceOptions } from './work';

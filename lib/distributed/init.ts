@@ -62,9 +62,11 @@ async function claimRank(store: Store, rank: number, size: number): Promise<void
   }
 }
 
-/** The ranks whose addresses are not in the store. */
+/** The ranks of which the store has nothing: neither the host's name, which earlier releases of Gloo write first, nor an address. */
 async function missingRanks(prefixed: Store, ranks: readonly number[]): Promise<number[]> {
-  const present = await Promise.all(ranks.map((_, place) => prefixed.check([`0/${place}`])));
+  const has = async (place: number) =>
+    (await prefixed.check([`0/rank_${place}`])) || (await prefixed.check([`0/${place}`]));
+  const present = await Promise.all(ranks.map((_, place) => has(place)));
   return present.includes(true) ? ranks.filter((_, place) => !present[place]) : [];
 }
 

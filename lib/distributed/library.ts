@@ -58,6 +58,8 @@ declare module '../addon/interface' {
       inputSplits: readonly number[],
       outputSplits: readonly number[],
     ): number;
+    /** Waits on this thread until all ranks have the tensors of rank `root` of the group. */
+    reducerBroadcast(group: Opaque, tensors: readonly number[], root: number): void;
     /** Jobs in progress, shared by all copies of the library that use one addon. */
     distributedJobs?: Map<number, Job>;
   }

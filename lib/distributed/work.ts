@@ -2,6 +2,7 @@
 import type { Signal } from '../../types/base';
 import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
+import { onAbort } from '../async/signals';
 import { handlesOf } from '../autograd/lists';
 import { argumentError, refusal } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
@@ -13,10 +14,7 @@ import { distributedError, type Opaque, runJob } from './library';
 /** How the values of the ranks are combined. `avg` is for floating-point and complex dtypes. */
 export type ReduceOpName = 'sum' | 'product' | 'min' | 'max' | 'band' | 'bor' | 'bxor' | 'avg';
 
-/** kReduceOps of native/distributed/library.h. */
-const reduceOps: readonly ReduceOpName[] = ['sum', 'product', 'min', 'max', 'band', 'bor', 'bxor', 'avg'];
-
-/** PyTorch's names: `ReduceOp.SUM === 'sum'`. */
+/** PyTorch's names: `ReduceOp.SUM === 'sum'`. In the order of kReduceOps (test/distributed/names.test.ts). */
 export const ReduceOp = {
   SUM: 'sum',
   PRODUCT: 'product',
@@ -26,9 +24,11 @@ export const ReduceOp = {
   BOR: 'bor',
   BXOR: 'bxor',
   AVG: 'avg',
-} as const;
+} as const satisfies Record<Uppercase<ReduceOpName>, ReduceOpName>;
 
-/** Kind of native/distributed/library.h. */
+const reduceOps: readonly ReduceOpName[] = Object.values(ReduceOp);
+
+/** Kind of native/distributed/library.h (test/distributed/names.test.ts). */
 export enum Kind {
   Broadcast,
   AllReduce,
@@ -155,6 +155,7 @@ function start<T>({ fn, group, signal }: Call, work: Work): Promise<T> {
 
 /** Starts a collective: at once, unless a call of several steps is in progress on the group. */
 export function run<T>(call: Call, work: Work): Promise<T> {
+  if (call.signal?.aborted) return Promise.reject(call.signal.reason); // before anything is sent
   requireDtypes(call, work);
   if (call.isStep) return start(call, work);
   const isCompared = call.group.checks && work.kind !== Kind.Barrier && work.kind !== Kind.MonitoredBarrier;
@@ -162,7 +163,29 @@ export function run<T>(call: Call, work: Work): Promise<T> {
   const { busy } = call.group;
   if (busy === null || work.kind === Kind.Send || work.kind === Kind.Recv) return start(call, work);
   // Every rank has the same order, so every rank waits here.
-  return busy.then(() => start(callOf(call.fn.slice('distributed.'.length), call), work));
+  const { kept, free } = keeping(work);
+  return abortable(call, busy.then(() => start<T>(again(call), kept)).finally(free));
+}
+
+/** The same work on handles of its own, as the program may dispose its tensors before the work starts. */
+function keeping(work: Work): { kept: Work; free: () => void } {
+  const [inputs = [], outputs = []] = [work.inputs, work.outputs].map((list) => list?.map(alias));
+  const free = () => {
+    for (const tensor of [...inputs, ...outputs]) tensor.dispose();
+  };
+  return { kept: { ...work, inputs, outputs }, free };
+}
+
+/** The call when its turn has come: the group may have been destroyed meanwhile. The other ranks rely on it, so no signal ends it. */
+const again = ({ fn, group }: Call): Call => callOf(fn.slice('distributed.'.length), { group });
+
+/** What the caller gets: the result, or at once the reason of its signal, while the call goes on. */
+function abortable<T>({ signal }: Call, result: Promise<T>): Promise<T> {
+  if (signal === undefined) return result;
+  return new Promise<T>((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(signal.reason));
+    result.finally(forget).then(resolve, reject);
+  });
 }
 
 /** What ranks compare: everything that must not differ, and the sizes that each rank expects of the others. */
@@ -219,11 +242,7 @@ const FACTS = 512;
 /** Compares the calls of all ranks, then starts the collective. What the program disposes meanwhile is kept. */
 function compared<T>(call: Call, work: Work): Promise<T> {
   const text = facts(call, work).slice(0, 4096);
-  const kept = [work.inputs ?? [], work.outputs ?? []].map((list) => list.map((tensor) => alias(tensor)));
-  const [inputs, outputs] = kept as [Tensor[], Tensor[]];
-  const free = () => {
-    for (const tensor of [...inputs, ...outputs]) tensor.dispose();
-  };
+  const { kept, free } = keeping(work);
   const { size, rank } = call.group;
   const compare = async (step: Call): Promise<{ ended: Promise<T> }> => {
     const bytes = Buffer.alloc(FACTS);
@@ -248,25 +267,26 @@ function compared<T>(call: Call, work: Work): Promise<T> {
       if (problem !== null) {
         throw distributedError(call.fn, `rank ${rank} of ${size}: the ranks differ: ${problem}`);
       }
-      return { ended: start(step, { ...work, inputs, outputs }) };
+      return { ended: start(step, kept) };
     } finally {
       for (const tensor of [own, ...all]) tensor.dispose();
     }
   };
-  const result = inSteps(call, compare).then(({ ended }) => ended);
-  return result.finally(free);
+  const result = inSteps({ ...call, signal: undefined }, compare).then(({ ended }) => ended);
+  return abortable(call, result.finally(free));
 }
 
 /** Runs a call of several collectives, whose order among those of the group must be the same on all ranks. */
 export function inSteps<T>(call: Call, steps: (call: Call) => Promise<T>): Promise<T> {
-  const { group } = call;
+  const { group, signal } = call;
+  if (signal?.aborted) return Promise.reject(signal.reason); // before anything is sent
   const before = group.busy ?? Promise.resolve();
-  const result = before.then(() => steps({ ...callOf(call.fn.slice('distributed.'.length), call), isStep: true }));
+  const result = before.then(() => steps({ ...again(call), isStep: true }));
   const busy: Promise<unknown> = result
     .catch(() => {}) // reported by `result`
     .finally(() => {
       if (group.busy === busy) group.busy = null;
     });
   group.busy = busy;
-  return result;
+  return abortable(call, result);
 }

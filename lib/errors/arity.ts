@@ -59,6 +59,7 @@ const most: Readonly<Record<string, number>> = {
   'distributed.scatterObject': 3,
   'distributed.send': 3,
   'distributed.sendObject': 3,
+  'distributed.trace': 1,
   'npy.load': 2,
   'npy.save': 2,
   'npy.serialize': 1,

@@ -3,7 +3,7 @@
  * tensors, their storages and plain values are allowed, as with PyTorch's weights_only.
  */
 import { types } from 'node:util';
-import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } from '../../types/base';
+import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../../types/base';
 import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
@@ -20,6 +20,7 @@ import { elementsOf, quote, shown, showShape } from './names';
 import { type FilePath, valueAndPath } from './paths';
 import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
 import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wanted, withSource } from './source';
+import { isUntyped, itemOf, Stored, storageOf, UNTYPED, untypedSizes } from './storages';
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { type Allowed, Dict, Global, Unpickler } from './unpickle';
 import { writeWhole } from './write';
@@ -28,32 +29,6 @@ import { ZipWriter } from './zip-writer';
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `torch.load: ${what}`);
 const wanted: Wanted = { fn: 'load', format: 'torch', fail };
-
-/** Storage classes such as torch.FloatStorage: the dtype, and bytes per element. */
-const storages: Readonly<Record<string, readonly [DType, number]>> = {
-  BoolStorage: ['bool', 1],
-  ByteStorage: ['uint8', 1],
-  CharStorage: ['int8', 1],
-  ShortStorage: ['int16', 2],
-  IntStorage: ['int32', 4],
-  LongStorage: ['int64', 8],
-  HalfStorage: ['float16', 2],
-  BFloat16Storage: ['bfloat16', 2],
-  FloatStorage: ['float32', 4],
-  DoubleStorage: ['float64', 8],
-  ComplexFloatStorage: ['complex64', 8],
-  ComplexDoubleStorage: ['complex128', 16],
-};
-const storageOf = new Map(Object.entries(storages).map(([name, [dtype, bytes]]) => [dtype, { name, bytes }]));
-
-/** A storage of the file, as the tensors use it. */
-class Stored {
-  constructor(
-    readonly elements: Tensor,
-    readonly dtype: DType,
-    readonly count: number,
-  ) {}
-}
 
 /** NumPy's limit, and that of libtorch's kernels. */
 const MAX_DIMENSIONS = 64;
@@ -104,9 +79,11 @@ class Archive implements Allowed {
     if (module === 'collections' && name === 'OrderedDict')
       return new Global(name, { call: (args) => orderedDict(args, this.#budget) });
     if (module === 'collections' && name === 'Counter') return new Global(name, { call: counter });
-    if (module === 'torch' && Object.hasOwn(storages, name)) return new Global(name);
+    if (module === 'torch' && itemOf(name) !== undefined) return new Global(name);
+    if (module === 'torch.storage' && name === UNTYPED) return new Global(name);
     if (module === 'torch._utils') {
       if (name === '_rebuild_tensor_v2') return new Global(name, { call: (args) => this.#rebuild(args) });
+      if (name === '_rebuild_tensor_v3') return new Global(name, { call: (args) => this.#rebuildUntyped(args) });
       if (name === '_rebuild_parameter') return new Global(name, { call: (args) => this.#parameter(args) });
     }
     if (module === 'torch' && name === 'Size') return new Global(name, { call: torchSize });
@@ -120,12 +97,12 @@ class Archive implements Allowed {
   persistent(id: unknown): Stored {
     if (!Array.isArray(id) || id[0] !== 'storage') throw fail('a persistent id does not name a storage');
     const [, type, key, , count] = id as unknown[];
-    const known = type instanceof Global && Object.hasOwn(storages, type.name) ? storages[type.name] : undefined;
+    const known = type instanceof Global ? itemOf(type.name) : undefined;
     if (known === undefined) throw fail('a storage of an unsupported type');
     if (!isText(key)) throw fail('the name of a storage is not a string');
     const found = this.#stored.get(key);
     if (found !== undefined) {
-      if (found.dtype !== known[0]) throw fail(`storage ${key} is used with two dtypes`);
+      if (found.type !== (type as Global).name) throw fail(`storage ${key} is used with two dtypes`);
       return found;
     }
     const [dtype, itemSize] = known;
@@ -134,13 +111,15 @@ class Archive implements Allowed {
     if (!isSize(count) || entry.size !== count * itemSize) {
       throw fail(`storage ${key}: expected ${quote(count)} elements of ${itemSize} bytes, got ${entry.size} bytes`);
     }
+    // A tensor of untyped bytes may have elements of this size.
+    const alignment = (type as Global).name === UNTYPED ? 8 : itemSize;
     const raw = entry.deflated
       ? tensorOfBytes(this.#zip.data(entry))
-      : this.#zip.summed(entry, (start, sum) => this.#bytes.tensor(start, entry.size, itemSize, sum));
+      : this.#zip.summed(entry, (start, sum) => this.#bytes.tensor(start, entry.size, alignment, sum));
     const elements = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
     const there =
       this.#device === undefined || this.#device === 'cpu' ? elements : elements.to({ device: this.#device });
-    const stored = new Stored(there as Tensor, dtype, count);
+    const stored = new Stored(there as Tensor, (type as Global).name, count);
     this.#stored.set(key, stored);
     return stored;
   }
@@ -162,6 +141,19 @@ class Archive implements Allowed {
     if (!isSize(start)) throw fail(`a tensor's offset of ${offset} elements is too large`);
     const tensor = elements.asStrided([...size], [...stride], start) as Tensor;
     return withGradient(tensor, requiresGrad);
+  }
+
+  #rebuildUntyped([stored, offset, size, stride, requiresGrad, , type]: readonly unknown[]): Tensor {
+    const dtype = type instanceof Global ? type.value : type;
+    if (!(stored instanceof Stored) || stored.type !== UNTYPED) throw fail('a tensor without an untyped storage');
+    if (!isUntyped(dtype)) throw fail(`a tensor of untyped bytes and dtype ${quote(dtype)}`);
+    const itemSize = untypedSizes[dtype]!;
+    if (stored.count % itemSize !== 0) {
+      throw fail(`a tensor of ${dtype}: expected whole elements of ${itemSize} bytes, got ${stored.count} bytes`);
+    }
+    const elements = stored.elements.view(dtype) as Tensor;
+    const typed = new Stored(elements, dtype, stored.count / itemSize);
+    return this.#rebuild([typed, offset, size, stride, requiresGrad]);
   }
 
   #parameter([data, requiresGrad]: readonly unknown[]): Tensor {
@@ -266,7 +258,8 @@ class Storages {
 
 function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor[]): Reduce {
   const known = storageOf.get(tensor.dtype);
-  if (known === undefined || tensor.layout !== 'strided') {
+  const bytes = known?.bytes ?? (tensor.dtype === 'complex32' ? undefined : untypedSizes[tensor.dtype]);
+  if (bytes === undefined || tensor.layout !== 'strided') {
     throw argumentError('save', path, 'dense Tensors of a dtype that PyTorch can store', tensor);
   }
   let plain = tensor;
@@ -278,19 +271,23 @@ function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor
     made.push(plain);
   }
   const key = all.keyOf(plain);
-  const count = plain.storageBytes / known.bytes;
+  const count = plain.storageBytes / bytes;
   if (!Number.isInteger(count)) {
     throw argumentError('save', path, 'a Tensor whose storage holds whole elements of its dtype', tensor);
   }
-  const storage = new Persistent(['storage', new Name('torch', known.name), key, 'cpu', count]);
+  const [storage, rebuild, more] =
+    known === undefined
+      ? [[new Name('torch.storage', UNTYPED), key, 'cpu', plain.storageBytes], 'v3', [new Name('torch', tensor.dtype)]]
+      : [[new Name('torch', known.name), key, 'cpu', count], 'v2', []];
   const sizes = [plain.shape, plain.strides].map((list) => new PickledTuple(list));
   const hooks = new Reduce('collections', 'OrderedDict', []);
-  return new Reduce('torch._utils', '_rebuild_tensor_v2', [
-    storage,
+  return new Reduce('torch._utils', `_rebuild_tensor_${rebuild}`, [
+    new Persistent(['storage', ...storage]),
     plain.storageOffset() as number,
     ...sizes,
     tensor.requiresGrad,
     hooks,
+    ...more,
   ]);
 }
 

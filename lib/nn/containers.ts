@@ -29,6 +29,12 @@ abstract class Container<T> extends Module {
     return [...super._members(), ...this._elements];
   }
 
+  /** @internal */
+  override _replaceChild(name: string, child: Module): void {
+    if (this._elements.has(name)) this._elements.set(name, child as T);
+    else super._replaceChild(name, child);
+  }
+
   /** The number of elements. */
   get length(): number {
     return this._elements.size;

@@ -16,6 +16,7 @@ export * from './losses';
 export { Module } from './module';
 export { LocalResponseNorm } from './normalization';
 export * as parallel from './parallel';
+export { SyncBatchNorm } from './parallel/sync-batch-norm';
 export {
   Buffer,
   type BufferOptions,

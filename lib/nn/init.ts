@@ -9,6 +9,7 @@ import { isPlainObject } from './arguments';
 import { fans } from './fans';
 import { isSkipping } from './filling';
 import { aten, linalg } from './ops';
+import { truncatesByDrawing } from './release';
 
 type Mode = 'fanIn' | 'fanOut' | 'fan_in' | 'fan_out';
 
@@ -106,6 +107,55 @@ export function normal_(...passed: unknown[]): Tensor {
 /** The error function, as precise as Python's `math.erf`. */
 const erf = (x: number): number => ownScope(() => Number(aten.erf(aten.full([], x, { dtype: 'float64' })).item()));
 
+/** The share of a normal distribution below `x`. */
+const below = (x: number): number => (1 + erf(x / Math.sqrt(2))) / 2;
+
+/** Calls `draw` with the tensor, and with each of its results, until there is none; the last result becomes the tensor's values. */
+function drawUntil(tensor: Tensor, draw: (values: Tensor) => Tensor | null): void {
+  let values = tensor;
+  for (;;) {
+    const next = ownScope(() => draw(values));
+    if (next === null) break;
+    if (values !== tensor) values.dispose();
+    values = next;
+  }
+  if (values !== tensor) tensor.copy_(values);
+}
+
+/** Draws normal numbers again where they are outside, as Python 2.14 does where many are inside. */
+function drawInside(tensor: Tensor, mean: number, std: number, a: number, b: number): void {
+  const bound = (value: number) => aten.full([], value, { dtype: tensor.dtype }).item() as number;
+  const [low, high] = [bound(a), bound(b)];
+  tensor.normal_(mean, std);
+  drawUntil(tensor, (values) => {
+    const outside = (values.lt(low) as Tensor).logicalOr(values.gt(high) as Tensor) as Tensor;
+    if (outside.any().item() === false) return null;
+    return aten.where(outside, aten.emptyLike(values).normal_(mean, std), values) as Tensor;
+  });
+}
+
+/** Draws uniform numbers, and each again until it is accepted by its probability, as Python 2.14 does where few are inside. */
+function drawAccepted(tensor: Tensor, mean: number, std: number, a: number, b: number): void {
+  const mode = Math.max(a, Math.min(mean, b));
+  const peak = -0.5 * ((mode - mean) / std) ** 2;
+  const [candidates, chances] = [aten.emptyLike(tensor) as Tensor, aten.emptyLike(tensor) as Tensor];
+  const refused = () => {
+    candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak);
+    return chances.uniform_().log_().gt(candidates) as Tensor;
+  };
+  tensor.uniform_(a, b);
+  candidates.copy_(tensor);
+  const pending = refused();
+  drawUntil(tensor, (values) => {
+    if (pending.any().item() === false) return null;
+    candidates.uniform_(a, b);
+    const next = aten.where(pending, candidates, values) as Tensor;
+    const still = aten.where(pending, refused(), pending) as Tensor;
+    pending.copy_(still);
+    return next;
+  });
+}
+
 interface TruncNormal extends Normal, Uniform {}
 
 /** Normally distributed values, drawn again where they are outside `a` (-2) to `b` (2). */
@@ -117,9 +167,14 @@ export function truncNormal_(...passed: unknown[]): Tensor {
   if (mean < a - 2 * std || mean > b + 2 * std) {
     warn('nn.init.truncNormal_: mean is more than 2 std from [a, b]. The distribution of values may be incorrect.');
   }
-  const cdf = (x: number) => (1 + erf(x / Math.sqrt(2))) / 2;
   return filled(tensor, () => {
-    const [low, high] = [cdf((a - mean) / std), cdf((b - mean) / std)];
+    const [low, high] = [below((a - mean) / std), below((b - mean) / std)];
+    if (truncatesByDrawing) {
+      if (tensor.device === 'meta') return;
+      const draw = high - low > 0.3 ? drawInside : drawAccepted;
+      draw(tensor, mean, std, a, b);
+      return;
+    }
     tensor.uniform_(2 * low - 1, 2 * high - 1);
     tensor.erfinv_();
     tensor.mul_(std * Math.sqrt(2));

@@ -144,6 +144,7 @@ const normArguments = {
   affine: flag(true),
   trackRunningStats: flag(true),
   ...factory,
+  bias: flag(true),
 };
 type NormArgs = ConvArgs<norm.NormArgs>;
 

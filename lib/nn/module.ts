@@ -83,6 +83,11 @@ export class Module {
     return this._members().filter((member): member is [string, Module] => member[1] instanceof Module);
   }
 
+  /** @internal Puts another module in the place of one of `_children`. */
+  _replaceChild(name: string, child: Module): void {
+    (this as Record<string, unknown>)[name] = child;
+  }
+
   /** @internal This module and those in it, each once, by Python's names. */
   _tree(prefix = '', seen = new Set<Module>()): [name: string, module: Module][] {
     if (seen.has(this)) return [];

@@ -11,8 +11,11 @@ import { Module, name as pythonNames } from './module';
 import { aten, F } from './ops';
 import type { Parameter } from './parameter';
 import { pythonBoolean, pythonFloat, pythonNumbers } from './python';
-import { normalizedByRoot } from './release';
+import { normalizedByRoot, printsNormBias } from './release';
 import type { StateDict } from './state';
+
+/** What the text of a module says about its bias. */
+const biasText = (bias: Parameter | null): string => (printsNormBias ? `, bias=${pythonBoolean(bias !== null)}` : '');
 
 const spec = {
   numFeatures: int(),
@@ -21,6 +24,7 @@ const spec = {
   affine: flag(true),
   trackRunningStats: flag(true),
   ...factory,
+  bias: flag(true),
 };
 const instanceSpec = { ...spec, affine: flag(false), trackRunningStats: flag(false) };
 export const normSpecs = { batch: spec, instance: instanceSpec };
@@ -34,7 +38,7 @@ export type NormArgs = [
   ...FactoryArgs,
 ];
 
-/** What batch and instance normalization have in common. */
+/** What batch and instance normalization have in common. `bias`, as Python has it from 2.14, goes by name. */
 export abstract class NormBase extends Module {
   numFeatures: number;
   eps: number;
@@ -57,7 +61,7 @@ export abstract class NormBase extends Module {
     this.affine = affine;
     this.trackRunningStats = trackRunningStats;
     this.weight = affine ? constant([numFeatures], 1, given) : null;
-    this.bias = affine ? constant([numFeatures], 0, given) : null;
+    this.bias = affine && given.bias ? constant([numFeatures], 0, given) : null;
     this._makeBuffers(given);
   }
 
@@ -93,7 +97,7 @@ export abstract class NormBase extends Module {
   override extraRepr(): string {
     const { numFeatures, eps, momentum, affine, trackRunningStats } = this;
     const start = `${numFeatures}, eps=${pythonFloat(eps)}, momentum=${momentum === null ? 'None' : pythonFloat(momentum)}`;
-    return `${start}, affine=${pythonBoolean(affine)}, track_running_stats=${pythonBoolean(trackRunningStats)}`;
+    return `${start}, affine=${pythonBoolean(affine)}${biasText(this.bias)}, track_running_stats=${pythonBoolean(trackRunningStats)}`;
   }
 
   /** @internal State dicts without a version, as programs make them, may lack the counter. */
@@ -120,14 +124,18 @@ export abstract class BatchNorm extends NormBase {
   /** @internal */
   abstract _dims(): readonly number[];
 
+  /** @internal Counts a batch, if it is tracked; the weight that its statistics get in the running ones. */
+  _countBatch(): number {
+    const { momentum } = this;
+    if (!this.training || !this.trackRunningStats || this.numBatchesTracked === null) return momentum ?? 0;
+    this.numBatchesTracked.add_(1);
+    return momentum ?? 1 / Number(this.numBatchesTracked.item());
+  }
+
   override forward<T extends Tensor>(input: T): Same<T> {
     this._demandDims(input, this._dims());
-    const { training, momentum, runningMean, runningVar, weight, bias, eps } = this;
-    let factor = momentum ?? 0;
-    if (training && this.trackRunningStats && this.numBatchesTracked !== null) {
-      this.numBatchesTracked.add_(1);
-      if (momentum === null) factor = 1 / Number(this.numBatchesTracked.item());
-    }
+    const { training, runningMean, runningVar, weight, bias, eps } = this;
+    const factor = this._countBatch();
     const batch = training || (runningMean === null && runningVar === null);
     const keeps = !training || this.trackRunningStats;
     return F.batchNorm(input, keeps ? runningMean : null, keeps ? runningVar : null, weight, bias, batch, factor, eps);
@@ -258,7 +266,7 @@ export class LayerNorm extends Module {
   override extraRepr(): string {
     const { normalizedShape, eps, elementwiseAffine } = this;
     const affine = pythonBoolean(elementwiseAffine);
-    return `${pythonNumbers(normalizedShape)}, eps=${pythonFloat(eps)}, elementwise_affine=${affine}`;
+    return `${pythonNumbers(normalizedShape)}, eps=${pythonFloat(eps)}, elementwise_affine=${affine}${biasText(this.bias)}`;
   }
 }
 
@@ -306,9 +314,16 @@ export class RMSNorm extends Module {
   }
 }
 
-const groupNorm = { numGroups: int(), numChannels: int(), eps: float(1e-5), affine: flag(true), ...factory };
+const groupNorm = {
+  numGroups: int(),
+  numChannels: int(),
+  eps: float(1e-5),
+  affine: flag(true),
+  ...factory,
+  bias: flag(true),
+};
 
-/** Normalizes over groups of channels. */
+/** Normalizes over groups of channels. `bias`, as Python has it from 2.14, goes by name. */
 export class GroupNorm extends Module {
   numGroups: number;
   numChannels: number;
@@ -334,7 +349,7 @@ export class GroupNorm extends Module {
     this.eps = given.eps;
     this.affine = given.affine;
     this.weight = given.affine ? constant([numChannels], 1, given) : null;
-    this.bias = given.affine ? constant([numChannels], 0, given) : null;
+    this.bias = given.affine && given.bias ? constant([numChannels], 0, given) : null;
   }
 
   override forward<T extends Tensor>(input: T): Same<T> {
@@ -342,7 +357,8 @@ export class GroupNorm extends Module {
   }
 
   override extraRepr(): string {
-    return filledIn('{numGroups}, {numChannels}, eps={eps}, affine={affine}', groupNorm, this);
+    const start = filledIn('{numGroups}, {numChannels}, eps={eps}, affine={affine}', groupNorm, this);
+    return start + biasText(this.bias);
   }
 }
 

@@ -23,6 +23,12 @@ export const joinsRepeated = since(2, 0);
 /** EmbeddingBag prints its mode in quotes. */
 export const quotesMode = since(2, 1);
 
+/** Normalizations print whether they have a bias. */
+export const printsNormBias = since(2, 14);
+
+/** Truncated normal numbers are drawn again until they are inside; before, they come from uniform ones by `erfinv_`. */
+export const truncatesByDrawing = since(2, 14);
+
 const EPSILON: Readonly<Record<string, number>> = { float64: 2 ** -52, float16: 2 ** -10, bfloat16: 2 ** -7 };
 
 /** RMSNorm: an op from 2.4 on; before, what that op computes. */

@@ -330,7 +330,8 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   }
 }
 
-function release(value: unknown): void {
+/** Frees the tensors of a state. */
+export function release(value: unknown): void {
   if (isTensor(value)) native.free(value._handle);
   else if (typeof value === 'object' && value !== null) for (const element of Object.values(value)) release(element);
 }

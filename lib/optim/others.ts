@@ -93,7 +93,7 @@ export class ASGD extends BuiltIn<ASGDOptions> {
     mu.copy_(scalar(1 / Math.max(1, step - t0!)));
   }
 
-  /** `foreach` of 1.x takes the first parameter's rate for all, which matters once another was left out of a step. */
+  /** @internal `foreach` of 1.x takes the first parameter's rate for all, which matters once another was left out of a step. */
   override _updateAll([first]: readonly Due[], group: ParamGroup<ASGDOptions>): boolean {
     const isCommon = first !== undefined && !hasForeachAsgd && isForeach(group);
     this.#commonRate = isCommon ? numberIn(first.state.eta as Tensor) : undefined;

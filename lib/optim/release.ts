@@ -16,6 +16,9 @@ export const hasOneAdam = since(2, 7);
 /** LBFGS can maximize, and a line search counts towards its calls of the closure. */
 export const lbfgsMaximizes = since(2, 14);
 
+/** A scheduler leaves the rates as they are in the step of its constructor; before, in epoch 0. */
+export const schedulersKnowFirstStep = since(2, 8);
+
 /** A value that has no default. */
 const required = undefined;
 

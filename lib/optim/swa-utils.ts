@@ -5,6 +5,7 @@ import { cos } from './c-math';
 import { at, demandThat, type Given, perGroup, read } from './lr-scheduler/arguments';
 import { demandOptimizer, groupsOf, LRScheduler } from './lr-scheduler/scheduler';
 import type { Optimizer } from './optimizer';
+import { schedulersKnowFirstStep } from './release';
 
 /** The arguments of `SWALR`. */
 export interface SWALROptions {
@@ -19,8 +20,8 @@ export interface SWALROptions {
 }
 
 /** From the rate of each group to a constant one, for averages of weights. */
-export class SWALR extends LRScheduler<{ anneal_epochs: number }> {
-  readonly #isCosine: boolean;
+export class SWALR extends LRScheduler<{ anneal_epochs: number; _anneal_strategy?: string }> {
+  readonly #strategy: string;
 
   constructor(
     optimizer: Optimizer<any>,
@@ -40,13 +41,16 @@ export class SWALR extends LRScheduler<{ anneal_epochs: number }> {
     const groups = groupsOf(optimizer);
     const rates = perGroup(fn, 'swaLr', swaLr, groups.length);
     for (const [i, group] of groups.entries()) group.swaLr = rates[i];
-    super(optimizer, lastEpoch, { anneal_epochs: annealEpochs });
-    this.#isCosine = annealStrategy === 'cos';
+    super(optimizer, lastEpoch, {
+      ...(schedulersKnowFirstStep ? { _anneal_strategy: annealStrategy } : {}),
+      anneal_epochs: annealEpochs,
+    });
+    this.#strategy = annealStrategy;
     this.start();
   }
 
   #part(t: number): number {
-    return this.#isCosine ? (1 - cos(Math.PI * t)) / 2 : t;
+    return (this._own._anneal_strategy ?? this.#strategy) === 'cos' ? (1 - cos(Math.PI * t)) / 2 : t;
   }
 
   getLr(): number[] {

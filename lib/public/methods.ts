@@ -13,17 +13,15 @@ import type {
   TensorOf,
 } from '../../types/algebra/index';
 import type { DType, Int, Shape } from '../../types/base';
-import { givenDtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { makeMethods, publics, raw } from '../addon/wrappers';
 import * as autograd from '../autograd/backward';
 import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from '../autograd/hooks';
-import { callPublic, publicFunction, publicSite } from '../call/define';
-import { named, names } from '../call/named';
+import { publicFunction } from '../call/define';
 import { refuseOperators } from '../call/operators';
-import { ints, intsOf, numbers, numberTensor } from '../call/packed';
 import { callMethod, f, methodSite, results } from '../call/runtime';
 import { camelCase } from '../call/signature';
+import { wrapperNames } from '../call/wrapper-names';
 import { at, type Index, set } from '../elements/indexing';
 import { requireAtMost } from '../errors/arity';
 import { argumentError, disposedError } from '../errors/errors';
@@ -31,10 +29,9 @@ import { format } from '../print/format';
 import { moveRareNamesUp } from '../tensor/fast-object';
 import { readNow } from '../tensor/pending';
 import { toArray, toTypedArray } from '../tensor/read';
-import { readValue } from '../tensor/reading';
 import { asGiven, bare } from '../tensor/second-name';
 import { type SharedToken, share } from '../tensor/share';
-import { isTensor, notThis, Tensor, wrap } from '../tensor/tensor';
+import { isTensor, notThis, Tensor } from '../tensor/tensor';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 
@@ -44,21 +41,9 @@ function define(name: string, value: (...args: never[]) => unknown): void {
 
 /** The generated methods. */
 export const methods: Readonly<Record<string, (...args: never[]) => unknown>> = makeMethods(f, {
-  Tensor,
-  wrap,
-  results,
-  ints,
-  intsOf,
-  numbers,
-  numberTensor,
-  dtypes: givenDtypeCodes,
-  readValue,
-  named,
-  names,
+  ...wrapperNames,
   callMethod,
-  callPublic,
   methodSite,
-  publicSite,
 });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 for (const name of Object.keys(publics.Tensor!)) {

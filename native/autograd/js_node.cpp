@@ -122,4 +122,11 @@ void JsNode::release_variables() {
   is_freed_ = true;
 }
 
+void JsNode::free_parts() {
+  release_variables();
+  inputs_.clear();
+  outputs_.clear();
+  backward_.reset();  // the function refers to JavaScript's reference to this node
+}
+
 }  // namespace ltn::autograd

@@ -29,7 +29,7 @@ struct Forward {
 // Lifetime: shared by the tensors and nodes after it in the graph; freed on any thread. It owns the function, and the
 // saved tensors until a backward that does not retain the graph. Thread: created on the JS thread, where its backward
 // runs, or is refused (Callback).
-class JsNode : public torch::autograd::Node {
+class JsNode : public NodeBase {
  public:
   // Called before forward, which may write to the inputs. Without an input that requires gradients, it joins no graph.
   static OwnedNode<JsNode> create(std::string name, variable_list inputs);
@@ -45,6 +45,9 @@ class JsNode : public torch::autograd::Node {
   variable_list apply(variable_list &&gradients) override;
   std::string name() const override { return name_; }
   void release_variables() override;
+
+ protected:
+  void free_parts() override;
 
  private:
   std::string name_;

@@ -1,4 +1,5 @@
 // The entry of the second addon, which native/distributed/open.cpp loads.
+#include "native/c10d/batch_norm.h"
 #include "native/c10d/group.h"
 #include "native/c10d/reducer.h"
 #include "native/c10d/stores.h"
@@ -9,8 +10,8 @@ namespace ltn::c10d_addon {
 namespace {
 
 const distributed::Library kLibrary{
-    distributed::kStamp, false,       &tcp_store,    &file_store,        &prefix_store,
-    &make_group,         &failure_of, &make_reducer, &verify_parameters, &broadcast_coalesced,
+    distributed::kStamp, false,         &tcp_store,         &file_store,          &prefix_store, &make_group,
+    &failure_of,         &make_reducer, &verify_parameters, &broadcast_coalesced, &batch_norm,
 };
 
 }  // namespace

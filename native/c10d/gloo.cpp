@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "native/c10d/transport.h"
+
 namespace ltn::c10d_addon {
 namespace {
 
@@ -24,10 +26,10 @@ std::vector<std::shared_ptr<::gloo::transport::Device>> devices() {
   if (names != nullptr && names[0] != '\0') {
     std::istringstream text(names);
     for (std::string name; std::getline(text, name, ',');) {
-      made.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name));
+      made.push_back(checked(c10d::ProcessGroupGloo::createDeviceForInterface(name)));
     }
   } else {
-    made.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+    made.push_back(checked(c10d::ProcessGroupGloo::createDefaultDevice()));
   }
   return made;
 }

@@ -2,6 +2,9 @@
 
 #include <c10/util/Exception.h>
 
+#include <chrono>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "native/c10d/collectives.h"
@@ -26,7 +29,14 @@ class BlockingBarrier final : public distributed::Work {
   bool on_end(std::function<void(std::exception_ptr)>) override { return false; }
   void wait() override {
     const auto backend = std::exchange(backend_, {});
-    backend->monitoredBarrier(options_, all_ranks_);
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      backend->monitoredBarrier(options_, all_ranks_);
+    } catch (const c10::Error& error) {
+      // Its message is the same for a rank that is late and for one that has ended.
+      if (std::chrono::steady_clock::now() - start < options_.timeout) throw;
+      throw std::runtime_error(std::string("timed out: ") + error.what_without_backtrace());
+    }
   }
   void cancel() noexcept override {}
   int64_t source() const override { return -1; }
@@ -52,7 +62,7 @@ class GlooGroup final : public C10dGroup {
 }  // namespace
 
 C10dGroup::C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store)
-    : backend_(std::move(backend)), store_(store) {}
+    : backend_(std::move(backend)), store_(store), size_(backend_->getSize()) {}
 
 c10::intrusive_ptr<Backend> C10dGroup::backend() const {
   const std::lock_guard<std::mutex> lock(mutex_);

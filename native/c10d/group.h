@@ -18,6 +18,7 @@ class C10dGroup : public distributed::Group {
   std::shared_ptr<distributed::Work> start(distributed::Collective collective) override;
   void set_sequence_number() override;
   void close() noexcept override;
+  int size() const noexcept override { return size_; }
 
   // For whoever needs libtorch's own type (c10d::Reducer). Throws if the group is closed.
   c10::intrusive_ptr<c10d::ProcessGroup> process_group() const;
@@ -31,6 +32,7 @@ class C10dGroup : public distributed::Group {
   mutable std::mutex mutex_;
   c10::intrusive_ptr<Backend> backend_;  // guarded by mutex_; null once closed
   const std::shared_ptr<distributed::Store> store_;
+  const int size_;
   mutable c10::intrusive_ptr<c10d::ProcessGroup> process_group_;  // guarded by mutex_; null until asked for
 };
 

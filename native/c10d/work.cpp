@@ -7,7 +7,11 @@ namespace ltn::c10d_addon {
 
 bool C10dWork::on_end(std::function<void(std::exception_ptr)> done) {
   if (is_point_to_point()) return false;  // these have no future
-  const auto future = work_->getFuture();
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+  try {
+    future = work_->getFuture();
+  } catch (const c10::Error&) {  // the work of reduce_scatter in libtorch 2.14 says that it has none
+  }
   if (future == nullptr) return false;
   future->addCallback([done = std::move(done), finish = finish_](c10::ivalue::Future& ended) {
     std::exception_ptr error = ended.hasError() ? ended.exception_ptr() : nullptr;

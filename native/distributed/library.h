@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "native/distributed/batch_norm.h"
 #include "native/distributed/reducer.h"
 
 namespace ltn::distributed {
@@ -112,8 +113,9 @@ struct GroupOptions {
   Milliseconds timeout{0};
 };
 
-// The ranks that take part in collectives. Thread: start() on one thread, so that the order is that of the program; the
-// rest on any. Its destructor may block: see own_group().
+// The ranks that take part in collectives. Thread: start() on one thread at a time (the JS thread; in a backward that
+// of the backward), so that the order is that of the program; the rest on any. Its destructor may block: see
+// own_group().
 class Group {
  public:
   virtual ~Group() = default;
@@ -121,6 +123,8 @@ class Group {
   virtual std::shared_ptr<Work> start(Collective collective) = 0;
   // Agrees on the first sequence number through the store, which blocks: as PyTorch, after the store's barrier.
   virtual void set_sequence_number() = 0;
+  // The number of ranks.
+  virtual int size() const noexcept = 0;
   // Ends all work in progress with an error, here and on the other ranks. The group is unusable afterwards.
   virtual void abort() noexcept = 0;
   // abort(), and frees the connections. Blocks until its threads have ended.
@@ -142,10 +146,11 @@ struct Library {
   std::unique_ptr<Reducer> (*reducer)(const Group& group, const ReducerOptions& options);
   void (*verify_parameters)(const Group& group, const std::vector<at::Tensor>& parameters);
   void (*broadcast_coalesced)(const Group& group, const std::vector<at::Tensor>& tensors, int root);
+  BatchNorm* batch_norm;  // batch_norm.h
 };
 
 // Both addons are built together. The stamp catches a mixture of builds.
-constexpr const char* kStamp = "1 for libtorch " TORCH_VERSION;
+constexpr const char* kStamp = "2 for libtorch " TORCH_VERSION;
 constexpr const char* kEntry = "ltn_distributed_library";
 using Entry = const Library* (*)();
 

@@ -77,6 +77,7 @@ ExportList model_exports();
 ExportList optim_exports();
 ExportList distributed_exports();
 ExportList reducer_exports();
+ExportList trace_exports();
 
 // `torch.memory().devices`. Any thread.
 std::vector<audit::DeviceFigures> device_figures();

@@ -1,5 +1,5 @@
-// DistributedDataParallel: lib/nn/parallel. Everything here runs on the JS thread, and waits for other ranks where
-// said.
+// DistributedDataParallel and SyncBatchNorm: lib/nn/parallel. Everything here runs on the JS thread, and waits for
+// other ranks where said.
 #include "native/distributed/reducer.h"
 
 #include <memory>
@@ -77,7 +77,8 @@ napi_value verify(Call& call) {
 // Waits until all ranks have called it.
 napi_value broadcast(Call& call) {
   const auto list = tensors(call, 1);
-  reported([&](const auto& library) { library.broadcast_coalesced(*owned_by<GroupPointer>(call, 0), list, 0); });
+  const auto root = static_cast<int>(read_int(call, call.arguments[2], 2));
+  reported([&](const auto& library) { library.broadcast_coalesced(*owned_by<GroupPointer>(call, 0), list, root); });
   return nullptr;
 }
 
@@ -114,6 +115,23 @@ napi_value reducer_close(Call& call) {
   return nullptr;
 }
 
+// Waits until all ranks have called it.
+napi_value batch_norm(Call& call) {
+  const auto optional = [&call](size_t index) {
+    return is_null_tensor(call, call.arguments[index]) ? at::Tensor() : call.tensor(call.arguments[index], index);
+  };
+  distributed::BatchNormOptions options;
+  options.input = call.tensor(call.arguments[1], 1);
+  options.weight = optional(2);
+  options.bias = optional(3);
+  options.running_mean = optional(4);
+  options.running_var = optional(5);
+  options.momentum = read_double(call, call.arguments[6], 6);
+  options.eps = read_double(call, call.arguments[7], 7);
+  const GroupPointer group = owned_by<GroupPointer>(call, 0);
+  return write_element(call, reported([&](const auto& library) { return library.batch_norm(group, options); }));
+}
+
 template <Body body, size_t count>
 constexpr Export reducer_export(const char* name, const char* schema) {
   Export made = exported_body<body, count>(name, schema);
@@ -126,13 +144,18 @@ const Export kReducerExports[] = {
                                      "reducerOpen(external group, Tensor[] parameters, bool[] sparse, int bucketBytes, "
                                      "bool findUnused, bool bucketViews, bool isStatic, str[] names) -> external"),
     reducer_export<&verify, 2>("reducerVerify", "reducerVerify(external group, Tensor[] parameters) -> ()"),
-    reducer_export<&broadcast, 2>("reducerBroadcast", "reducerBroadcast(external group, Tensor[] tensors) -> ()"),
+    reducer_export<&broadcast, 3>("reducerBroadcast",
+                                  "reducerBroadcast(external group, Tensor[] tensors, int root) -> ()"),
     reducer_export<&before_forward, 2>("reducerBeforeForward",
                                        "reducerBeforeForward(external reducer, bool reduces) -> ()"),
     reducer_export<&before_backward, 2>("reducerBeforeBackward",
                                         "reducerBeforeBackward(external reducer, Tensor[] outputs) -> ()"),
     reducer_export<&sink, 2>("reducerSink", "reducerSink(external reducer, Tensor[] outputs) -> Tensor[]"),
     reducer_export<&reducer_close, 1>("reducerClose", "reducerClose(external reducer) -> ()"),
+    ltn::exported_body<&batch_norm, 8>("syncBatchNorm",
+                                       "syncBatchNorm(external group, Tensor input, Tensor? weight, Tensor? bias, "
+                                       "Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> "
+                                       "Tensor"),
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "native/compat.h"
@@ -56,6 +57,13 @@ inline bool has_dim(const at::Tensor& tensor, int64_t dim) {
   return -count <= dim && dim < count;
 }
 
+// Whether the dimension, the last if there is none, has elements. The op itself refuses one that the tensor lacks.
+template <class Optional>
+bool has_elements_along(const at::Tensor& tensor, const Optional& dim) {
+  const int64_t given = dim.has_value() ? *dim : -1;
+  return tensor.dim() == 0 || !has_dim(tensor, given) || tensor.size(given) > 0;
+}
+
 // Whether they are dimensions of the tensor, counted from 0.
 template <class Dims>
 bool has_dims(const at::Tensor& tensor, const Dims& dims) {
@@ -65,7 +73,8 @@ bool has_dims(const at::Tensor& tensor, const Dims& dims) {
 
 // Whether a result of the sizes of `self` can be written there as it is.
 inline bool takes_sums(const at::Tensor& self, const at::Tensor& result, at::ScalarType dtype) {
-  return result.layout() == at::kStrided && result.scalar_type() == dtype && result.sizes() == self.sizes();
+  return result.layout() == at::kStrided && !result.is_neg() && !result.is_conj() && result.scalar_type() == dtype &&
+         result.sizes() == self.sizes();
 }
 
 // Whether a guard can read the elements. The op itself refuses tensors without memory or integers.
@@ -164,10 +173,23 @@ bool have_memory(const List& tensors) {
   return true;
 }
 
+// Whether a guard can read the elements, and they may be NaN or infinite.
+inline bool are_readable_floats(const at::Tensor& numbers) {
+  return numbers.is_cpu() && numbers.layout() == at::kStrided && !numbers.is_quantized() &&
+         (at::isFloatingType(numbers.scalar_type()) || numbers.is_complex());
+}
+
+// Whether an element is NaN.
+inline bool has_nan(const at::Tensor& numbers) {
+  if (!are_readable_floats(numbers)) return false;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return numbers.isnan().any().item<bool>();
+}
+
 // Whether no element is NaN or infinite. True for a tensor that cannot be read here, or of integers.
 inline bool is_finite(const at::Tensor& numbers) {
-  if (!numbers.is_cpu() || numbers.layout() != at::kStrided || numbers.is_quantized()) return true;
-  if (!at::isFloatingType(numbers.scalar_type()) && !numbers.is_complex()) return true;
+  if (!are_readable_floats(numbers)) return true;
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
   return numbers.isfinite().all().item<bool>();

@@ -15,6 +15,12 @@ inline bool has_columns_of(const at::Tensor& tensor, int64_t parts) {
   return tensor.dim() == 2 && tensor.size(1) % parts == 0;
 }
 
+// An optional tensor of at most one dimension.
+template <class Optional>
+bool is_vector(const Optional& tensor) {
+  return !tensor.has_value() || !tensor->defined() || tensor->dim() <= 1;
+}
+
 // Whether it has room for 30 direction numbers for each dimension of a Sobol sequence.
 inline bool is_sobol_state(const at::Tensor& tensor, int64_t dimension) {
   return tensor.dim() == 2 && dimension >= 0 && tensor.size(0) >= dimension && tensor.size(1) >= 30;
@@ -51,7 +57,12 @@ inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim
   return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && v.size(dim) > 0 && g.numel() == v.size(dim));
 }
 
-// An optional parameter of a batch norm: a number for each channel.
+// A parameter of a batch norm: a number for each channel.
+inline bool is_for_channels(const at::Tensor& input, const at::Tensor& parameter) {
+  return !parameter.defined() || parameter.numel() == input.size(1);
+}
+
+// The same if it is given.
 template <class Optional>
 bool is_for_channels(const at::Tensor& input, const Optional& parameter) {
   return !parameter.has_value() || !parameter->defined() || parameter->numel() == input.size(1);

@@ -105,27 +105,31 @@ test('what cannot be trained is refused with a code', async () => {
 /** 3 times in CI; LIBTORCH_NODE_DDP_KILLS=100 takes long. */
 const KILLS = Number(process.env.LIBTORCH_NODE_DDP_KILLS ?? 3);
 
-test('a rank that is killed ends the others with a code, and the group resumes with the same bits', async () => {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ddp-'));
-  const CHECKPOINT = path.join(folder, 'saved.pt');
-  try {
-    const [whole] = await answers(await startRanks(['node', 'node'], 'endless', { UNTIL: '8' }));
-    for (let i = 0; i < KILLS; i++) {
-      const victim = i % 2;
-      const ranks = await startRanks(['node', 'node'], 'endless', { CHECKPOINT, SAVE_AT: '4', TIMEOUT_MS: '30000' });
-      await ranks[0]!.shows(/"saved":4/);
-      ranks[victim]!.child.kill('SIGKILL');
-      const { code, stdout, stderr } = await ranks[1 - victim]!.ended;
-      expect({ code, stderr: withoutGloo(stderr) }).toEqual({ code: 0, stderr: '' });
-      expect(stdout.trim().split('\n').at(-1)).toMatch(/^\{"code":"ERR_TORCH_(DISTRIBUTED|TIMEOUT)"/);
-      expect((await ranks[victim]!.ended).signal).toBe('SIGKILL');
+test(
+  'a rank that is killed ends the others with a code, and the group resumes with the same bits',
+  async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ddp-'));
+    const CHECKPOINT = path.join(folder, 'saved.pt');
+    try {
+      const [whole] = await answers(await startRanks(['node', 'node'], 'endless', { UNTIL: '8' }));
+      for (let i = 0; i < KILLS; i++) {
+        const victim = i % 2;
+        const ranks = await startRanks(['node', 'node'], 'endless', { CHECKPOINT, SAVE_AT: '4', TIMEOUT_MS: '30000' });
+        await ranks[0]!.shows(/"saved":4/);
+        ranks[victim]!.child.kill('SIGKILL');
+        const { code, stdout, stderr } = await ranks[1 - victim]!.ended;
+        expect({ code, stderr: withoutGloo(stderr) }).toEqual({ code: 0, stderr: '' });
+        expect(stdout.trim().split('\n').at(-1)).toMatch(/^\{"code":"ERR_TORCH_(DISTRIBUTED|TIMEOUT)"/);
+        expect((await ranks[victim]!.ended).signal).toBe('SIGKILL');
+      }
+      const [again] = await answers(
+        await startRanks(['node', 'node'], 'endless', { CHECKPOINT, RESUME: '1', UNTIL: '8' }),
+      );
+      expect(again!.map(({ step }) => step).filter(Boolean)).toEqual([5, 6, 7, 8]);
+      expect(again!.at(-1)).toEqual(whole!.at(-1));
+    } finally {
+      fs.rmSync(folder, { recursive: true, force: true });
     }
-    const [again] = await answers(
-      await startRanks(['node', 'node'], 'endless', { CHECKPOINT, RESUME: '1', UNTIL: '8' }),
-    );
-    expect(again!.map(({ step }) => step).filter(Boolean)).toEqual([5, 6, 7, 8]);
-    expect(again!.at(-1)).toEqual(whole!.at(-1));
-  } finally {
-    fs.rmSync(folder, { recursive: true, force: true });
-  }
-});
+  },
+  240_000 + 20_000 * KILLS,
+);

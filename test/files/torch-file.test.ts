@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
+import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
@@ -105,6 +106,44 @@ torch.save(value, sys.argv[1])
       }
     }),
   );
+});
+
+test('dtypes without a storage class of their own, both ways', async () => {
+  if (release === '1.13') {
+    expect(untyped.uint16).toBe(undefined); // it has none of them
+    return;
+  }
+  const later = ['uint16', 'uint32', 'uint64', 'float8_e5m2', 'float8_e4m3fn'];
+  await python(
+    `
+value = {name: torch.tensor([0, 1, 2, 3]).to(getattr(torch, name)) for name in sys.argv[2:]}
+torch.save({**value, 'parts': [one[1:3] for one in value.values()]}, sys.argv[1])
+`,
+    at('later'),
+    ...later,
+  );
+  balanced(() =>
+    torch.scope(() => {
+      const { parts, ...value } = torch.load(at('later')) as any;
+      expect(Object.entries(value).map(([name, one]: any) => [name, one.dtype])).toEqual(
+        later.map((name) => [name, name]),
+      );
+      for (const [n, one] of Object.values(value).entries()) {
+        expect((one as any).to('float64').toArray()).toEqual([0, 1, 2, 3]);
+        parts[n].copy_(torch.ones([2]));
+        expect((one as any).to('float64').toArray()).toEqual([0, 1, 1, 3]); // still one storage
+      }
+      torch.save({ ...value, parts }, at('later.js'));
+    }),
+  );
+  const read = `
+value = torch.load(sys.argv[1], weights_only=True)
+parts = value.pop('parts')
+print(json.dumps([[[str(one.dtype)[6:], one.to(torch.float64).tolist()] for one in list(value.values()) + parts]]))
+`;
+  const [told] = await python(read, at('later.js'));
+  expect(told).toEqual([...later.map((name) => [name, [0, 1, 1, 3]]), ...later.map((name) => [name, [1, 1]])]);
+  for (const name of ['later', 'later.js']) rmSync(at(name)); // another test lists the folder
 });
 
 test('Python loads our files, also with weights_only', async () => {

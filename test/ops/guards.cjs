@@ -13,6 +13,7 @@ function made(value) {
   if (value.zeros) return torch.ops.aten._efficientzerotensor.default(value.shape);
   return torch.scope(() => {
     const tensor = torch.tensor(value.tensor, { dtype: value.dtype }).view(value.shape);
+    if (value.quantized) return torch.quantizePerTensor(tensor, 0.1, 0, 'quint8');
     return value.csr ? tensor.toSparseCsr() : tensor;
   });
 }

@@ -158,7 +158,13 @@ test('calls after which PyTorch may go on, having used the memory of others, are
     const zeros = ops.aten._efficientzerotensor.default([2, 2], { dtype: 'int64' });
     const infinite = torch.full([3, 3], Number.POSITIVE_INFINITY);
     const volume = torch.ones([1, 1, 2, 2, 2]);
+    const [ints, negated] = [torch.ones([2], { dtype: 'int16' }), ops.aten._neg_view.default(torch.zeros([2]).short())];
+    const empty = torch.ones([3, 0]); // only several threads divide by its size
     const called: [string, () => unknown][] = [
+      ['count', () => torch.binomial(torch.tensor([1, Number.NaN]), torch.tensor([0.5, 0.5]))],
+      ['n', () => torch.linalg.matrixPower(torch.eye(2), -(2n ** 63n))],
+      ['gradOutput', () => ops.aten._masked_softmax_backward.default(empty, empty, torch.ones([3, 0]).bool(), 1)],
+      ['values', () => ops.aten._cummin_helper.default(ints, negated, torch.zeros([2], { dtype: 'int64' }), 0)],
       ['values', () => ops.aten.median.dim_values(none, 0, false, { values: none, indices })],
       ['values', () => ops.aten.nanmedian.dim_values(none, 0, false, { values: none, indices })],
       ['self', () => torch.linalg.eigvals(infinite)],

@@ -8,7 +8,7 @@ import { foreachDiffers, type Input } from './inputs';
 import { camelCase, optionsOf, oracle, plain } from './oracle';
 import { advance, make, paramsOf, STEPS, start } from './runs';
 
-jest.setTimeout(300_000);
+jest.setTimeout(900_000);
 
 interface Entry {
   name: string;

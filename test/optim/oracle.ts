@@ -9,7 +9,7 @@ export async function oracle(asked: object): Promise<any> {
   const { stdout, stderr, code } = await run('/usr/bin/python3', [script], {
     input: JSON.stringify(asked),
     env: ordinaryEnv(),
-    limitMs: 280_000,
+    limitMs: 850_000,
   });
   const line = /^ANSWER (.*)$/m.exec(stdout)?.[1];
   if (line === undefined) throw new Error(`the PyTorch oracle failed (${code}): ${stderr}`);

@@ -227,6 +227,9 @@ function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
 function headerOf(parts: readonly Part[], metadata: Record<string, string> | undefined): Buffer {
   const fields: string[] = [];
   if (metadata !== undefined) {
+    if (typeof metadata !== 'object' || metadata === null) {
+      throw argumentError('safetensors.save', 'metadata', 'an object of strings', metadata);
+    }
     for (const [key, value] of Object.entries(metadata)) {
       if (typeof value !== 'string') throw argumentError('safetensors.save', `metadata.${key}`, 'a string', value);
     }
@@ -274,7 +277,8 @@ export function save(first: unknown, second: unknown, options: SaveOptions = {})
  * The bytes of a file as a ReadableStream, produced on demand, 1 MiB at a time. It keeps the tensors' memory alive, so they may
  * be disposed meanwhile.
  */
-export function saveToStream(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): ByteStream {
+export function saveToStream(tensors: Record<string, Tensor>, options: SaveOptions = {}): ByteStream {
+  const { metadata } = ownOptions('safetensors.saveToStream', options, ['metadata']);
   const parts = partsOf('safetensors.saveToStream', tensors);
   const header = headerOf(parts, metadata);
   const held = parts.map(({ tensor }) => tensor.detach() as Tensor);

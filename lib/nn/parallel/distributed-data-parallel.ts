@@ -138,7 +138,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     this.#sinks = settings.isStatic || settings.findUnused;
     native.reducerVerify(this.#group._native, handlesOf(trained.parameters));
     const buffers = settings.broadcastBuffers || syncsBuffersAlways ? module.buffers() : [];
-    native.reducerBroadcast(this.#group._native, handlesOf([...module.parameters(), ...buffers]));
+    native.reducerBroadcast(this.#group._native, handlesOf([...module.parameters(), ...buffers]), 0);
     this.#reducer = new Reducer(this.#group._native, trained.parameters, { ...settings, ...trained });
     lost.register(this, this.#reducer, this.#reducer);
     this.module = module;
@@ -156,7 +156,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     if (hasGraph) this.#reducer.beforeForward(reduces);
     if (this.#syncsNext && broadcastBuffers) {
       const buffers = this.module.buffers();
-      if (buffers.length > 0) native.reducerBroadcast(memberOf(FN, this.#group)._native, handlesOf(buffers));
+      if (buffers.length > 0) native.reducerBroadcast(memberOf(FN, this.#group)._native, handlesOf(buffers), 0);
     }
     const output = this.module.forward(...inputs) as ReturnType<M['forward']>;
     this.#syncsNext = reduces;

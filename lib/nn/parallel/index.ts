@@ -1,2 +1,2 @@
-/** torch.nn.parallel. */
+/** torch.nn.parallel; SyncBatchNorm is in torch.nn. */
 export { DistributedDataParallel, type DistributedDataParallelOptions } from './distributed-data-parallel';

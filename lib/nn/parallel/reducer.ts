@@ -17,7 +17,6 @@ declare module '../../addon/interface' {
       names: string[],
     ): unknown;
     reducerVerify(group: unknown, parameters: number[]): void;
-    reducerBroadcast(group: unknown, tensors: number[]): void;
     reducerBeforeForward(reducer: unknown, reduces: boolean): void;
     reducerBeforeBackward(reducer: unknown, outputs: number[]): void;
     reducerSink(reducer: unknown, outputs: number[]): unknown[];

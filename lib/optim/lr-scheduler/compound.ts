@@ -3,7 +3,7 @@ import { argumentError, refusal } from '../../errors/errors';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { rateIn, setRate } from '../groups';
 import type { Optimizer } from '../optimizer';
-import { since } from '../release';
+import { schedulersKnowFirstStep, since } from '../release';
 import { at, demand, demandThat, type Given, perGroup, read } from './arguments';
 import { copied, demandOptimizer, groupsOf, LRScheduler, objectOf, type SchedulerStateDict } from './scheduler';
 
@@ -86,15 +86,23 @@ export class SequentialLR extends Compound {
     this.lastEpoch = lastEpoch + 1;
     for (const group of groupsOf(optimizer)) setRate(group, rateIn({ lr: group.initialLr }));
     for (const one of all) one.lastEpoch--;
-    all[0]!.start();
-    this._lastLr = all[0]!.getLastLr();
+    const first = all[schedulersKnowFirstStep ? this.#passed(0) : 0]!;
+    first.start();
+    this._lastLr = first.getLastLr();
+  }
+
+  /** How many milestones an epoch has reached. */
+  #passed(epoch: number): number {
+    return this.#milestones.filter((milestone) => milestone <= epoch).length;
   }
 
   step(): void {
     this.lastEpoch++;
-    const n = this.#milestones.filter((milestone) => milestone <= this.lastEpoch).length;
+    const n = this.#passed(this.lastEpoch);
     const current = this._schedulers[n]!;
-    current._advance(n > 0 && this.#milestones[n - 1] === this.lastEpoch ? 0 : undefined);
+    const begins = n > 0 && this.#milestones[n - 1] === this.lastEpoch;
+    if (begins && schedulersKnowFirstStep) current._update(0);
+    else current._advance(begins ? 0 : undefined);
     this._lastLr = current.getLastLr();
   }
 

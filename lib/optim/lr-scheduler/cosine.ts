@@ -2,6 +2,7 @@
 import { cos, log, pow } from '../c-math';
 import { rateIn } from '../groups';
 import type { Optimizer } from '../optimizer';
+import { schedulersKnowFirstStep } from '../release';
 import { at, demand, demandThat, type Given, read } from './arguments';
 import { groupsOf, LRScheduler } from './scheduler';
 
@@ -35,7 +36,7 @@ export class CosineAnnealingLR extends LRScheduler<{ T_max: number; eta_min: num
   getLr(): number[] {
     const { T_max: max, eta_min: min } = this._own;
     const epoch = this.lastEpoch;
-    if (epoch === 0) return this.current();
+    if (this.isFirst()) return this.current();
     if (this._stepCount === 1 && epoch > 0) {
       return this.baseLrs.map((base) => min + ((base - min) * (1 + cos((epoch * Math.PI) / max))) / 2);
     }
@@ -103,7 +104,7 @@ export class CosineAnnealingWarmRestarts extends LRScheduler<{
       epoch = this.lastEpoch + 1;
       own.T_cur++;
       if (own.T_cur >= own.T_i) {
-        own.T_cur -= own.T_i;
+        own.T_cur = schedulersKnowFirstStep ? own.T_cur % own.T_i : own.T_cur - own.T_i;
         own.T_i *= T_mult;
       }
     } else if (epoch < T_0) {

@@ -3,7 +3,7 @@ import { warn } from '../../call/warnings';
 import { argumentError, codedError } from '../../errors/errors';
 import { rateIn, setRate } from '../groups';
 import { Optimizer, stepCounts } from '../optimizer';
-import { since } from '../release';
+import { schedulersKnowFirstStep, since } from '../release';
 import { at } from './arguments';
 
 /** A group, whose options schedulers change. */
@@ -32,6 +32,8 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
   _own: S;
   /** @internal */
   _stepCount = 0;
+  /** @internal Whether the step is the one of the constructor. */
+  _isInitial = false;
   /** @internal */
   _lastLr: number[] = [];
 
@@ -57,7 +59,12 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
   start(): void {
     stepCounts.set(this.optimizer, 0);
     this._stepCount = 0;
-    this._advance();
+    this._isInitial = true;
+    try {
+      this._advance();
+    } finally {
+      this._isInitial = false;
+    }
   }
 
   /** The next learning rates, one for each group. */
@@ -92,6 +99,11 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
       );
     }
     this._stepCount++;
+    this._update(epoch);
+  }
+
+  /** @internal A step that is not counted. */
+  _update(epoch?: number): void {
     if (epoch === undefined) {
       this.lastEpoch++;
       this._set(this.getLr());
@@ -106,6 +118,11 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
     const groups = groupsOf(this.optimizer);
     for (const [i, group] of groups.entries()) if (i < values.length) setRate(group, values[i]!);
     this._lastLr = groups.map(rateIn);
+  }
+
+  /** Whether the first step leaves the rates as they are. */
+  protected isFirst(): boolean {
+    return schedulersKnowFirstStep ? this._isInitial : this.lastEpoch === 0;
   }
 
   /** The rates as they are. */
@@ -127,6 +144,7 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
       last_epoch: this.lastEpoch,
       ...old,
       _step_count: this._stepCount,
+      ...(schedulersKnowFirstStep ? { _is_initial: false } : {}),
       _get_lr_called_within_step: false,
       _last_lr: [...this._lastLr],
     };

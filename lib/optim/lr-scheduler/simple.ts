@@ -68,7 +68,7 @@ export class MultiplicativeLR extends ByLambda {
 
   getLr(): number[] {
     const rates = this.current();
-    return this.lastEpoch > 0 ? rates.map((rate, i) => rate * this._factor(i)) : rates;
+    return this.isFirst() ? rates : rates.map((rate, i) => rate * this._factor(i));
   }
 }
 
@@ -234,7 +234,7 @@ export class LinearLR extends LRScheduler<{ start_factor: number; end_factor: nu
   getLr(): number[] {
     const { start_factor: start, end_factor: end, total_iters: total } = this._own;
     if (this.lastEpoch === 0) return this.scaled(start);
-    if (this.lastEpoch > total) return this.current();
+    if (this.isFirst() || this.lastEpoch > total) return this.current();
     return this.scaled(1 + (end - start) / (total * start + (this.lastEpoch - 1) * (end - start)));
   }
 
@@ -263,7 +263,7 @@ export class ExponentialLR extends LRScheduler<{ gamma: number }> {
   }
 
   getLr(): number[] {
-    return this.lastEpoch === 0 ? this.current() : this.scaled(this._own.gamma);
+    return this.isFirst() ? this.current() : this.scaled(this._own.gamma);
   }
 
   override _closedForm(): number[] {
@@ -300,7 +300,7 @@ export class PolynomialLR extends LRScheduler<{ total_iters: number; power: numb
 
   getLr(): number[] {
     const { total_iters: total, power } = this._own;
-    if (this.lastEpoch === 0 || this.lastEpoch > total) return this.current();
+    if (this.isFirst() || this.lastEpoch > total) return this.current();
     return this.scaled(pow((1 - this.lastEpoch / total) / (1 - (this.lastEpoch - 1) / total), power));
   }
 

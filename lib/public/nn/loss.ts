@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: losses. */
 import { noGrad } from '../../autograd/backward';
 import { composed, define } from '../../call/define';
+import { since } from '../../optim/release';
 import type { Tensor } from '../../tensor/tensor';
 import { aten, direct, nn } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
@@ -56,6 +57,16 @@ const weighted = composed((input: Tensor, target: Tensor, weight: Tensor, number
   return binaryLoss(input, target, wide, number);
 });
 
+/** A variance may have 1 in place of one size of the input, whichever it is; before, of the last. */
+const broadcastsAnySize = since(2, 14);
+
+/** Whether the sizes are those of the input, but for one that is 1. */
+function isBroadcast(shape: readonly number[], variance: readonly number[]): boolean {
+  if (!broadcastsAnySize) return sameShape([...shape.slice(0, -1), 1], variance);
+  if (shape.length !== variance.length) return false;
+  return variance.reduce((sum, size, i) => (size === shape[i] ? sum : sum + size), 0) === 1;
+}
+
 function gaussianNllLoss(
   input: Tensor,
   target: Tensor,
@@ -70,13 +81,11 @@ function gaussianNllLoss(
   let wide = variance;
   if (!sameShape(variance.shape, shape)) {
     if (sameShape(outer, variance.shape)) wide = variance.unsqueeze(-1);
-    else if (!sameShape([...outer, 1], variance.shape)) {
-      throw refuse(
-        'gaussianNllLoss',
-        'var_',
-        `a Tensor of shape ${sizes(shape)}, or with 1 or nothing as its last size`,
-        variance,
-      );
+    else if (!isBroadcast(shape, variance.shape)) {
+      const one = broadcastsAnySize
+        ? 'with 1 as one of its sizes or nothing as the last'
+        : 'with 1 or nothing as its last size';
+      throw refuse('gaussianNllLoss', 'var_', `a Tensor of shape ${sizes(shape)}, or ${one}`, variance);
     }
   }
   if (wide.lt(0).any().item()) throw refuse('gaussianNllLoss', 'var_', 'no negative entries', variance);

@@ -51,7 +51,8 @@ function instanceNorm(
 function groupNorm(input: Tensor, groups: number, weight: Tensor | null, bias: Tensor | null, eps: number): Tensor {
   const { shape } = input;
   if (shape.length < 2) throw refuse('groupNorm', 'input', 'a Tensor of at least 2 dimensions', input);
-  demandSeveralValues('groupNorm', [Math.floor((shape[0]! * shape[1]!) / groups), groups, ...shape.slice(2)]);
+  const count = Number(groups); // it may be a bigint
+  demandSeveralValues('groupNorm', [Math.floor((shape[0]! * shape[1]!) / count), count, ...shape.slice(2)]);
   return groupNormOp(input, groups, weight, bias, eps, CUDNN);
 }
 
