@@ -16,7 +16,8 @@ function stft(
   onesided: boolean | null,
   returnComplex: boolean | null,
 ): Tensor {
-  const signal = center ? padded(input, Math.trunc(nFft / 2), padMode) : input;
+  const half = Math.trunc(Number(nFft) / 2); // it may be a bigint
+  const signal = center ? padded(input, half, padMode) : input;
   return aten.stft!(signal, nFft, hopLength, winLength, window, normalized, onesided, returnComplex);
 }
 
