@@ -17,10 +17,12 @@ function stepOf(name, options) {
   return () => void optimizer.step();
 }
 
-const loops = {
-  sgd: stepOf('SGD', { lr: 1e-3, momentum: 0.9 }),
-  adam: stepOf('Adam', { lr: 1e-3 }),
-  adamw: stepOf('AdamW', { lr: 1e-3 }),
+const optimizers = {
+  sgd: ['SGD', { lr: 1e-3, momentum: 0.9 }],
+  adam: ['Adam', { lr: 1e-3 }],
+  adamw: ['AdamW', { lr: 1e-3 }],
+  fused: ['Adam', { lr: 1e-3, fused: true }], // libtorch 2.4 and newer
 };
+const loops = {};
 
-serve((op) => ({ loop: loops[op], count: 1 }));
+serve((op) => ({ loop: (loops[op] ??= stepOf(...optimizers[op])), count: 1 }));

@@ -16,5 +16,8 @@ LOOPS = {
     'adam': step_of('Adam', lr=1e-3),
     'adamw': step_of('AdamW', lr=1e-3),
 }
+# Older releases have fused steps on no CPU.
+if tuple(int(part) for part in torch.__version__.split('.')[:2]) >= (2, 4):
+    LOOPS['fused'] = step_of('Adam', lr=1e-3, fused=True)
 
 serve(LOOPS)

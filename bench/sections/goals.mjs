@@ -1,4 +1,5 @@
 /** The goals for speed and memory, and whether this run met them. */
+import { optimizers } from '../measure/optim.mjs';
 import { nets } from '../measure/train.mjs';
 import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
 import { median, quartiles, ratio } from '../support/stats.mjs';
@@ -88,6 +89,7 @@ function digitsRow(digits) {
 
 const NETS = { mlp: 0.95, cnn: 1, transformer: 1 };
 const ADAM = 0.6;
+const FUSED = 0.3;
 
 /**
  * @param {import('../plan.mjs').Plan} plan
@@ -95,16 +97,19 @@ const ADAM = 0.6;
  * @param {Awaited<ReturnType<import('../measured.mjs').Measured['optim']>>} optim
  */
 function trainRows(plan, train, optim) {
-  const row = (title, most, { ns, cpu }, name) => {
+  const row = (title, most, { ns, cpu }, name, base = name) => {
     const goal = `≤ ${most.toFixed(2)} × PyTorch`;
     if (ns.python === undefined) return [title, goal, none, none, 'not measured'];
-    const [node, python] = [ns.node[name], ns.python[name]];
-    const inCpu = times(ratio(cpu.node[name], cpu.python[name]));
+    const [node, python] = [ns.node[name], ns.python[base]];
+    const inCpu = times(ratio(cpu.node[name], cpu.python[base]));
     return [title, goal, middleHalf(node, python), inCpu, verdict(ratio(node, python) <= most)];
   };
   const { left } = train.left;
   return [
     row('Adam, a step of 100 × 1,000 parameters', ADAM, optim, 'adam'),
+    ...(optimizers.fused === undefined
+      ? []
+      : [row('the same fused, PyTorch not fused', FUSED, optim, 'fused', 'adam')]),
     ...Object.entries(NETS).map(([name, most]) => row(`training step: ${nets[name]}`, most, train, name)),
     [
       `${integer(plan.steps)} training steps without a scope: RSS after against before`,

@@ -17,6 +17,11 @@ export async function optimSection(plan, measured) {
     against(ns, name),
     against(cpu, name),
   ]);
+  // What a program gains that asks for fused steps here, where PyTorch's default is a loop.
+  if (optimizers.fused !== undefined && ns.python !== undefined) {
+    const to = (clock) => times(ratio(clock.node.fused, clock.python.adam));
+    rows.push(['Adam, fused; PyTorch: not fused', rows.at(-1)[1], microseconds(ns.python.adam), to(ns), to(cpu)]);
+  }
   const figures = Object.entries(optimizers).map(([name, title]) => [title, summarise(ns.node[name])]);
   return [
     '## Optimizers',
