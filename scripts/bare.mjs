@@ -191,5 +191,6 @@ await runMain(async () => {
     if (installed !== undefined) say(`${release}: installed in ${installed} s${late}`);
     say(failed.length === 0 ? `✓ ${release}: ${ran} checks` : `✗ ${release}: ${failed.join(', ')}`);
   }
+  if (outcomes.every(({ ran }) => ran === 0)) throw new StepError(`--only=${only}: no check has this in its title`);
   process.exitCode = outcomes.every(({ failed }) => failed.length === 0) ? 0 : 1;
 });

@@ -151,5 +151,6 @@ await runMain(async () => {
   for (const { release, ran, failed } of outcomes) {
     say(failed.length === 0 ? `✓ ${release}: ${ran} checks` : `✗ ${release}: ${failed.join(', ')}`);
   }
+  if (outcomes.every(({ ran }) => ran === 0)) throw new StepError(`--only=${only}: no check has this in its title`);
   process.exitCode = outcomes.every(({ failed }) => failed.length === 0) ? 0 : 1;
 });

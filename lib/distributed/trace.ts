@@ -50,8 +50,8 @@ const COLLECTIVES = 1_000_000;
  */
 export async function trace(fn: () => unknown): Promise<Trace> {
   if (typeof fn !== 'function') throw argumentError(FN, 'fn', 'a function', fn);
-  if (!native.traceStart()) throw distributedError(FN, 'another trace is in progress');
   const start = now();
+  if (!native.traceStart()) throw distributedError(FN, 'another trace is in progress');
   let spans: ReturnType<typeof native.traceStop> = [];
   try {
     await fn();

@@ -242,15 +242,17 @@ const loadFrom = (fn: string, bytes: TensorSource, device: string | undefined, l
 
 /** Groups the tensors of a saved value by storage. */
 class Storages {
-  readonly #known: { tensor: Tensor; key: string }[] = [];
+  readonly #known: { tensor: Tensor; key: string; type: string }[] = [];
   readonly tensors: Tensor[] = [];
 
-  keyOf(tensor: Tensor): string {
+  /** Undefined if the storage is written as one of another class. */
+  keyOf(tensor: Tensor, type: string): string | undefined {
     for (const known of this.#known) {
-      if (native.sameStorage(known.tensor._handle, tensor._handle)) return known.key;
+      if (!native.sameStorage(known.tensor._handle, tensor._handle)) continue;
+      return known.type === type ? known.key : undefined;
     }
     const key = String(this.tensors.length);
-    this.#known.push({ tensor, key });
+    this.#known.push({ tensor, key, type });
     this.tensors.push(tensor);
     return key;
   }
@@ -270,7 +272,8 @@ function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor
     plain = tensor.detach().cpu().resolveConj().resolveNeg() as Tensor;
     made.push(plain);
   }
-  const key = all.keyOf(plain);
+  const key = all.keyOf(plain, known?.name ?? UNTYPED);
+  if (key === undefined) throw argumentError('save', path, 'Tensors of one dtype where they share memory', tensor);
   const count = plain.storageBytes / bytes;
   if (!Number.isInteger(count)) {
     throw argumentError('save', path, 'a Tensor whose storage holds whole elements of its dtype', tensor);

@@ -1,15 +1,18 @@
 /** torch.distributed.optim: ZeRO-1. Python's torch/distributed/optim/zero_redundancy_optimizer.py. */
 import type { DType } from '../../types/base';
+import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { recv, send } from '../distributed/collectives';
 import { memberOf, type ProcessGroup } from '../distributed/group';
 import { distributedError } from '../distributed/library';
 import { gatherObject } from '../distributed/objects';
-import { argumentError } from '../errors/errors';
+import { Kind } from '../distributed/work';
+import { argumentError, refusal } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { GivenGroup, Params } from './groups';
+import { LBFGS } from './lbfgs';
 import { Optimizer, release } from './optimizer';
 import { type OptimizerStateDict, owned, type ParamState } from './state-dict';
 
@@ -47,6 +50,9 @@ export class ZeroRedundancyOptimizer<O extends object = Record<string, any>> ext
     const { processGroup = null, ...defaults } = options;
     const group = memberOf(FN, processGroup);
     super(params, defaults as unknown as O);
+    if (optimizerClass === (LBFGS as unknown) || optimizerClass.prototype instanceof LBFGS) {
+      throw refusal(FN, 'optimizerClass', 'one that changes each parameter by itself', 'LBFGS');
+    }
     this.#group = group;
     this.#sizes = Array(group.size).fill(0);
     const mine = this.paramGroups.map((one) => this.#partOf(one));
@@ -61,6 +67,11 @@ export class ZeroRedundancyOptimizer<O extends object = Record<string, any>> ext
 
   /** The group with the parameters of this rank: as in Python, the largest first, to the rank that has the least so far. */
   #partOf(group: { params: Tensor[] }): { params: Tensor[] } {
+    const { _native, backend } = this.#group;
+    for (const { dtype } of group.params) {
+      if (native.distributedSupports(_native, dtypeCodes.get(dtype)!, Kind.Broadcast)) continue;
+      throw refusal(FN, 'params', `a dtype of ${backend}`, dtype);
+    }
     for (const parameter of [...group.params].sort((a, b) => b.numel - a.numel)) {
       const rank = this.#sizes.indexOf(Math.min(...this.#sizes));
       this.#sizes[rank]! += parameter.numel;
@@ -186,6 +197,8 @@ export class ZeroRedundancyOptimizer<O extends object = Record<string, any>> ext
   /** Takes the state of all ranks, or of the plain optimizer; each rank keeps its part. */
   override loadStateDict(stateDict: object): void {
     super.loadStateDict(stateDict); // a copy
+    for (const values of this.#inner.state.values()) release(values);
+    this.#inner.state.clear();
     for (const [parameter, values] of this.state) {
       if (this.#owners.get(parameter) === this.#group.rank) this.#inner.state.set(parameter, values);
       else release(values);

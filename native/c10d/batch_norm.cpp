@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "native/autograd/node_ptr.h"
@@ -125,9 +126,10 @@ struct Backward : torch::autograd::Node {
           (gradient - over(mean_gradient, x) - centered * over(slope, x)).mul_(over(scale, x)).to(x.scalar_type());
     }
     if (self[1].defined() && task_should_compute_output(1)) made[1] = (product * invstd).to(self[1].scalar_type());
-    if (self[1].defined() && task_should_compute_output(2)) made[2] = sum.to(self[1].scalar_type());
+    if (task_should_compute_output(2)) made[2] = sum;  // the engine casts it to the dtype of the bias
     return made;
   }
+  std::string name() const override { return "SyncBatchNormBackward"; }
   void release_variables() override {
     input.reset_data();
     weight.reset_data();

@@ -80,10 +80,19 @@ void Recorder::end_span(const at::RecordFunction& function, at::ObserverContext*
                              function.threadId(), static_cast<Begun*>(context)->begin, end});
 }
 
-bool start() { return process_recorder().start(); }
+// The environment that has started the recording ends in its middle.
+void end_environment(void*) { process_recorder().stop(); }
+
+// traceStart() -> bool
+napi_value start(Call& call) {
+  const bool is_started = process_recorder().start();
+  if (is_started) napi_add_env_cleanup_hook(call.env, &end_environment, nullptr);
+  return write_bool(call, is_started);
+}
 
 // traceStop() -> [name, whether it is of a backward, thread, begin, end], times in microseconds of the steady clock
 napi_value stop(Call& call) {
+  napi_remove_env_cleanup_hook(call.env, &end_environment, nullptr);
   const std::vector<Span> spans = process_recorder().stop();
   const napi_value list = new_array(call, spans.size());
   for (size_t i = 0; i < spans.size(); ++i) {
@@ -100,7 +109,7 @@ napi_value stop(Call& call) {
 }
 
 const Export kTraceExports[] = {
-    exported("traceStart", "traceStart() -> bool", &start),
+    exported_body<&start, 0>("traceStart", "traceStart() -> bool"),
     exported_body<&stop, 0>("traceStop", "traceStop() -> Any"),
 };
 

@@ -32,6 +32,8 @@ export const programs = [
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [cwd, ...titles] = process.argv.slice(2);
+  const unknown = titles.filter((title) => !programs.some(([name]) => name === title));
+  if (unknown.length > 0) throw new Error(`expected titles of scripts/bare/programs.mjs, got ${unknown.join(', ')}`);
   for (const [title, command] of programs.filter(([name]) => titles.length === 0 || titles.includes(name))) {
     const { status } = spawnSync('bash', ['-c', `set -o pipefail; ${command}`], { cwd, stdio: ['ignore', 2, 2] });
     console.log(status === 0 ? `✓ ${title}` : `✗ ${title}: exit status ${status}`);

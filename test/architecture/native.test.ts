@@ -132,7 +132,7 @@ describe.each(Object.entries(ARROWS))('%s', (folder, arrows) => {
 describe('node-addon-api is used everywhere except on the path of an op', () => {
   /** Hooks and thread-safe functions, whose order at the end of an environment is written down there. */
   const RAW = /audit_follow\.cpp$/;
-  const allowed = new Set(['napi_add_env_cleanup_hook']);
+  const allowed = new Set(['napi_add_env_cleanup_hook', 'napi_remove_env_cleanup_hook']);
 
   test('only exports and addon.cpp include it', () => {
     const users = sourcesIn('native/').filter((file) => /^#include <napi\.h>/m.test(textOf(file)));

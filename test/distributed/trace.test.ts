@@ -2,7 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { torch } from '../support/torch';
+import { ask } from '../support/child';
+import { LIB, type torch } from '../support/torch';
 import { expectDone, nodes } from './ranks';
 
 jest.setTimeout(240_000);
@@ -40,4 +41,17 @@ test('all-reduces of two ranks overlap the backward', async () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test('a worker that ends in the middle of a trace ends the trace', async () => {
+  const answered = await ask(`
+    const { Worker } = require('node:worker_threads');
+    const text = "const torch = require(process.argv[2]);" +
+      "torch.distributed.trace(() => { require('node:worker_threads').parentPort.postMessage(0); return new Promise(() => {}); });";
+    const worker = new Worker(text, { eval: true, argv: [${JSON.stringify(LIB)}] });
+    worker.once('message', async () => {
+      await worker.terminate();
+      answer((await torch.distributed.trace(() => {})).traceEvents.length);
+    });`);
+  expect(answered).toBe(2);
 });

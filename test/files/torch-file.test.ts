@@ -214,6 +214,17 @@ print(1)
   expect(readdirSync(folder).sort()).toEqual(['here', 'python', 'weights']);
 });
 
+test('tensors of two dtypes in one memory are refused, as Python does', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const value = torch.ones([2]);
+      expect(() => torch.saveToBuffer({ value, bits: untyped.ops.aten.view.dtype(value, 'int32') })).toThrow(
+        expect.objectContaining({ code: 'ERR_TORCH_ARGUMENT', argument: 'value.bits' }),
+      );
+    }),
+  );
+});
+
 describe('refused files', () => {
   const cases: [string, string, RegExp][] = [
     ['a class of the program', 'class C: pass\nv = C()', /__main__\.C is not among the names/],

@@ -5,7 +5,7 @@ const names = [
   ...['allGather', 'allGatherIntoTensor', 'allGatherObject', 'allReduce', 'allToAll', 'allToAllSingle', 'barrier'],
   ...['broadcast', 'broadcastObject', 'destroyProcessGroup', 'gather', 'gatherObject', 'getBackend', 'getRank'],
   ...['getWorldSize', 'initProcessGroup', 'isAvailable', 'isInitialized', 'monitoredBarrier', 'newGroup', 'recv'],
-  ...['recvObject', 'reduce', 'reduceScatter', 'scatter', 'scatterObject', 'send', 'sendObject'],
+  ...['recvObject', 'reduce', 'reduceScatter', 'scatter', 'scatterObject', 'send', 'sendObject', 'trace'],
 ];
 
 module.exports = (nothing) => {

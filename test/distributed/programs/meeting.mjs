@@ -11,20 +11,17 @@ const [initMethod, rankText] = process.argv.slice(2);
 const rank = Number(rankText);
 const lost = { code: 'ERR_TORCH_DISTRIBUTED' };
 
-/** A port at which nothing listens. */
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+/** Different ports at which nothing listens. */
+async function freePorts(count) {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
+  const ports = servers.map((server) => server.address().port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
 }
 
 await d.initProcessGroup({ initMethod, rank, worldSize: 2, timeoutMs: 120_000 });
-const [tcpPort, closedPort, storePort] = await d.broadcastObject(
-  [await freePort(), await freePort(), await freePort()],
-  0,
-);
+const [tcpPort, closedPort, storePort] = await d.broadcastObject(await freePorts(3), 0);
 await d.destroyProcessGroup();
 
 /** tcp://, and a barrier that names who does not come. */

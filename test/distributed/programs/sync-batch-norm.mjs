@@ -50,6 +50,14 @@ export async function syncBatchNorm(rank, worldSize, joined) {
     assert.ok(torch.equal(norm.forward(x), plain), `${name}: evaluation`);
   }
 
+  const unweighted = new nn.SyncBatchNorm(3);
+  unweighted.weight = null;
+  unweighted
+    .forward(torch.randn([4, 3]))
+    .sum()
+    .backward();
+  assert.deepEqual(unweighted.bias.grad.toArray(), [4, 4, 4]);
+
   // Conversion: in containers and properties, shared modules once, with the same parameters.
   class Net extends nn.Module {
     norm = new nn.BatchNorm1d(3, { momentum: null });

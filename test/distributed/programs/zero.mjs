@@ -127,6 +127,19 @@ export async function zero(rank, size) {
   assert.throws(() => new ZeroRedundancyOptimizer(net.parameters(), optim.Adam, { rate: 1 }), {
     code: 'ERR_TORCH_ARGUMENT',
   });
+  for (const [params, cls] of [
+    [net.parameters(), optim.LBFGS],
+    [[torch.zeros([2], { dtype: 'bfloat16' }).requiresGrad_()], optim.SGD],
+  ]) {
+    assert.throws(() => new ZeroRedundancyOptimizer(params, cls, { lr: 0.1 }), { code: 'ERR_TORCH_ARGUMENT' });
+  }
+  // A state without entries replaces the one that is there.
+  const emptied = new ZeroRedundancyOptimizer(net.parameters(), optim.Adam);
+  emptied.step();
+  emptied.loadStateDict(new optim.Adam(net.parameters()).stateDict());
+  await emptied.consolidateStateDict(0);
+  if (rank === 0) assert.equal(emptied.stateDict().state.size, 0);
+  emptied.dispose();
   const fresh = new ZeroRedundancyOptimizer(net.parameters(), optim.SGD, { lr: 0.1 });
   await assert.rejects(fresh.consolidateStateDict(7), { code: 'ERR_TORCH_ARGUMENT' });
 }
