@@ -25,4 +25,7 @@ const optimizers = {
 };
 const loops = {};
 
-serve((op) => ({ loop: (loops[op] ??= stepOf(...optimizers[op])), count: 1 }));
+serve((op) => {
+  loops[op] ??= stepOf(...optimizers[op]);
+  return { loop: loops[op], count: 1 };
+});
