@@ -142,6 +142,18 @@ export interface Native extends AuditNative {
     lerps: boolean,
     rootsByPow: boolean,
   ): boolean;
+  /** The same by a fused op. False also if its kernel does not take the tensors as they are. */
+  optimFusedAdam(
+    rows: Float64Array,
+    count: number,
+    lr: number,
+    beta1: number,
+    beta2: number,
+    eps: number,
+    weightDecay: number,
+    isDecoupled: boolean,
+    maximize: boolean,
+  ): boolean;
   optimSgd(
     rows: Float64Array,
     count: number,

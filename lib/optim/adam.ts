@@ -16,7 +16,7 @@ import {
   zerosLike,
 } from './built-in';
 import { pow } from './c-math';
-import { type Due, fusedAdam } from './fused';
+import { type Due, fusedAdam, hasFused } from './fused';
 import type { ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdamOptions } from './options';
@@ -88,26 +88,16 @@ abstract class Moments extends BuiltIn<AdamOptions> {
   }
 
   override _stepAtOnce(group: Group): boolean {
-    if (isFused(group)) return false;
+    if (isFused(group) && !hasFused) return false;
     if (hasRounding(group)) return false;
     if (group.capturable || group.differentiable || this.update !== Moments.prototype.update) return false;
     const largest = group.amsgrad ? 'max_exp_avg_sq' : null;
     const { rows, count } = rowsOf(group.params, this.state, ['exp_avg', 'exp_avg_sq', largest, 'step']);
     const [beta1, beta2] = group.betas!;
     const { lr, eps, weightDecay, maximize } = group;
-    return native.optimAdam(
-      rows,
-      count,
-      lr!,
-      beta1,
-      beta2,
-      eps!,
-      weightDecay!,
-      this._isDecoupled(group),
-      maximize === true,
-      lerps,
-      rootsByPow,
-    );
+    const given = [rows, count, lr!, beta1, beta2, eps!, weightDecay!, this._isDecoupled(group)] as const;
+    if (isFused(group)) return native.optimFusedAdam(...given, maximize === true);
+    return native.optimAdam(...given, maximize === true, lerps, rootsByPow);
   }
 
   /** @internal Whether weight decay shrinks the parameter itself. */

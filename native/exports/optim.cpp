@@ -2,6 +2,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "native/exports/exports.h"
+#include "native/optim/fused.h"
 #include "native/optim/steps.h"
 
 namespace ltn {
@@ -71,16 +72,22 @@ class Rows {
   bool is_fit_ = true;
 };
 
-// Takes all rows before the first parameter changes, then makes the steps. `read` takes a row that has a gradient.
+// All rows that have a gradient, which `read` takes. False if one of them is not fit.
+template <class Row, class Read>
+bool read_all(Call& call, size_t width, const Read& read, std::vector<Row>* all) {
+  Rows rows(call, width);
+  all->reserve(rows.count());
+  for (size_t i = 0; i < rows.count() && rows.is_fit(); ++i) {
+    if (rows.begin(i)) all->push_back(read(rows));
+  }
+  return rows.is_fit();
+}
+
+// Takes all rows before the first parameter changes, then makes the steps.
 template <class Row, class Options, class Read>
 napi_value step_all(Call& call, size_t width, const Options& options, const Read& read) {
   std::vector<Row> all;
-  Rows rows(call, width);
-  all.reserve(rows.count());
-  for (size_t i = 0; i < rows.count() && rows.is_fit(); ++i) {
-    if (rows.begin(i)) all.push_back(read(rows));
-  }
-  if (!rows.is_fit()) return write_bool(call, false);
+  if (!read_all(call, width, read, &all)) return write_bool(call, false);
   const c10::InferenceMode mode;
   for (const Row& row : all) optim::step(row, options);
   return write_bool(call, true);
@@ -89,12 +96,23 @@ napi_value step_all(Call& call, size_t width, const Options& options, const Read
 double number(Call& call, size_t index) { return read_double(call, call.arguments[index], index); }
 bool flag(Call& call, size_t index) { return read_bool(call, call.arguments[index], index); }
 
+optim::AdamRow read_adam(Rows& rows) {
+  return {rows.parameter(), rows.grad(), rows.needed(), rows.needed(), rows.optional(), rows.needed()};
+}
+
 napi_value step_adam(Call& call) {
   const optim::AdamOptions options{number(call, 2), number(call, 3), number(call, 4), number(call, 5),
                                    number(call, 6), flag(call, 7),   flag(call, 8),   {flag(call, 9), flag(call, 10)}};
-  return step_all<optim::AdamRow>(call, 5, options, [](Rows& rows) {
-    return optim::AdamRow{rows.parameter(), rows.grad(), rows.needed(), rows.needed(), rows.optional(), rows.needed()};
-  });
+  return step_all<optim::AdamRow>(call, 5, options, &read_adam);
+}
+
+napi_value fused_adam(Call& call) {
+  const optim::AdamOptions options{number(call, 2), number(call, 3), number(call, 4), number(call, 5),
+                                   number(call, 6), flag(call, 7),   flag(call, 8),   {}};
+  std::vector<optim::AdamRow> all;
+  if (!read_all(call, 5, &read_adam, &all)) return write_bool(call, false);
+  const c10::InferenceMode mode;
+  return write_bool(call, optim::fused_step(all, options));
 }
 
 napi_value step_sgd(Call& call) {
@@ -140,6 +158,9 @@ const Export kOptimExports[] = {
                                 "optimAdam(Float64Array rows, int count, float lr, float beta1, float beta2, "
                                 "float eps, float weightDecay, bool isDecoupled, bool maximize, bool lerps, "
                                 "bool rootsByPow) -> bool"),
+    step_export<&fused_adam, 9>("optimFusedAdam",
+                                "optimFusedAdam(Float64Array rows, int count, float lr, float beta1, float beta2, "
+                                "float eps, float weightDecay, bool isDecoupled, bool maximize) -> bool"),
     step_export<&step_sgd, 8>("optimSgd",
                               "optimSgd(Float64Array rows, int count, float lr, float momentum, float dampening, "
                               "float weightDecay, bool nesterov, bool maximize) -> bool"),
