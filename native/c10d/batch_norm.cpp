@@ -47,7 +47,11 @@ at::Tensor over(const at::Tensor& channels, const at::Tensor& input) {
   return channels.to(computed_in(input)).view(sizes);
 }
 
+// c10d's value for the time limit of the group.
+constexpr distributed::Milliseconds kGroupTimeout{-1};
+
 void run(distributed::Group& group, distributed::Collective collective) {
+  collective.timeout = kGroupTimeout;
   try {
     group.start(std::move(collective))->wait();
   } catch (const c10::Error& error) {
