@@ -287,7 +287,6 @@ const withoutGradient = [
   'torch.floorDivide(f, z)',
   'torch.floorDivide(i, z)',
   'torch.floorDivide(h, z)',
-  'torch.nn.functional.mseLoss(f, d)',
   'f.toSparse()',
 ];
 
@@ -301,5 +300,5 @@ export const refused: readonly string[] = [...refusedAlways, ...refusedBefore(ac
 export const refusedGradients: readonly string[] = [
   ...refused,
   ...withoutGradient,
-  ...refusedBefore({ 'torch.pow(h, z)': '2.6' }),
+  ...refusedBefore({ 'torch.pow(h, z)': '2.6', 'torch.nn.functional.mseLoss(f, d)': '2.14' }),
 ];
