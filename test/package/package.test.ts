@@ -33,7 +33,7 @@ describe('contents', () => {
     // From bench/ only the targets of README.md's links; shipped.test.ts covers examples/.
     expect(
       folders.filter((name) => /^(test|bench|build|node_modules|lib)\b|native\/generated|ledger/.test(name)).sort(),
-    ).toEqual(['bench/PROFILES.md', 'bench/RESULTS.md']);
+    ).toEqual(['bench/PROFILES.md', 'bench/RESULTS.md', 'bench/training-results.md']);
     expect(names.filter((name) => /binding\.gyp$|\.o$|^dist\/(lib\/generated|examples)\//.test(name))).toEqual([]);
   });
 
