@@ -26,9 +26,9 @@ const programs = {
     return { ms: Math.min(...taken.slice(1)) };
   },
 
-  /** Pictures per second, with workers that are there already. */
-  async images([numWorkers], folder) {
-    const dataset = new ImageFolder(folder, { resize: 224, crop: 224, flip: 0.5 });
+  /** Pictures per second, with workers that are there already. `concurrency`: pictures of a worker at the same time. */
+  async images([numWorkers, concurrency], folder) {
+    const dataset = new ImageFolder(folder, { resize: 224, crop: 224, flip: 0.5, concurrency });
     const loader = new DataLoader(dataset, { batchSize: 32, numWorkers, shuffle: true });
     for await (const batch of loader) {
       torch.disposeAll(batch);

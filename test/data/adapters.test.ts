@@ -47,6 +47,13 @@ test('images: folders are classes; sharp resizes, crops and flips, the same in w
   expect(answer.range).toMatch(/^ERR_TORCH_INDEX: .* from -6 to 5, got 6/);
 });
 
+test('images: concurrency bounds how many pictures are decoded at the same time', () => {
+  const { answer } = answers.images!;
+  expect(answer).toMatchObject({ atOnce: [6, 1, 2], equal: true, inWorkers: true });
+  expect(answer.unread).toEqual([expect.stringMatching(/file is missing/), expect.stringMatching(/file is missing/)]);
+  expect(answer.lanes).toMatch(/^ERR_TORCH_ARGUMENT: .* 'concurrency': expected an integer above 0, got 0/);
+});
+
 test('arrow: columns share the memory of the table; nulls are refused', () => {
   const { answer } = answers.arrow!;
   expect(answer).toMatchObject({ ...used, shares: 10 });

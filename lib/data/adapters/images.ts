@@ -138,7 +138,12 @@ export async function decodeImage(input: FilePath | Uint8Array, options: DecodeI
   return pictureIn(await decoded(fn, source, plan));
 }
 
-export interface ImageDatasetOptions extends DecodeImageOptions {
+export interface ImageFolderOptions extends DecodeImageOptions {
+  /** How many pictures of a batch are decoded at the same time: 1 gives a worker one core. Default: all. */
+  concurrency?: number | undefined;
+}
+
+export interface ImageDatasetOptions extends ImageFolderOptions {
   /** The number of the class of each picture. */
   labels?: readonly number[] | undefined;
 }
@@ -157,14 +162,20 @@ export class ImageDataset extends Dataset<ImageSample> {
   readonly labels: readonly number[] | null;
   /** @internal */
   readonly _plan: Plan;
+  /** @internal */
+  readonly _concurrency: number;
 
   constructor(files: readonly FilePath[], options: ImageDatasetOptions = {}) {
     super();
     const fn = 'utils.data.ImageDataset';
     if (!Array.isArray(files)) throw argumentError(fn, 'files', 'a list of files', files);
-    const { labels, ...how } = ownOptions(fn, options, [...known, 'labels']);
+    const { labels, concurrency = Infinity, ...how } = ownOptions(fn, options, [...known, 'labels', 'concurrency']);
+    if (concurrency !== Infinity && !(Number.isSafeInteger(concurrency) && concurrency > 0)) {
+      throw argumentError(fn, 'concurrency', 'an integer above 0', concurrency);
+    }
     this.files = files.map((file) => pathOf(fn, 'files', file));
     this._plan = planOf(fn, how);
+    this._concurrency = concurrency;
     this.labels = labels ?? null;
     if (labels !== undefined && !(Array.isArray(labels) && labels.every(Number.isSafeInteger))) {
       throw argumentError(fn, 'labels', 'a list of integers', labels);
@@ -186,16 +197,15 @@ export class ImageDataset extends Dataset<ImageSample> {
   override async getItems(indices: number[], contexts?: SampleContext[]): Promise<unknown> {
     const { crop, resize, channels } = this._plan;
     const size = crop ?? (typeof resize === 'object' ? resize : null);
-    if (size === null) return settle(indices.map((index, i) => this.getItem(index, contexts?.[i])));
+    const each = <T>(make: (place: number) => Promise<T>) => settle(indices.length, this._concurrency, make);
+    if (size === null) return each((i) => this.getItem(indices[i]!, contexts?.[i]));
     const [height, width] = size;
     const slab = slabOf(indices.length, { height, width, channels });
     try {
-      await settle(
-        indices.map(async (index, i) => {
-          const { data } = await pictureOf(this, index, contexts?.[i]);
-          put(slab, i, data);
-        }),
-      );
+      await each(async (i) => {
+        const { data } = await pictureOf(this, indices[i]!, contexts?.[i]);
+        put(slab, i, data);
+      });
       const images = pictures(slab);
       const { labels } = this;
       if (labels === null) return images;
@@ -207,13 +217,30 @@ export class ImageDataset extends Dataset<ImageSample> {
   }
 }
 
-/** The first error once all have ended, so that nothing is read for a batch that has failed, and its pictures are released. */
-async function settle<T>(all: readonly Promise<T>[]): Promise<T[]> {
-  const ended = await Promise.allSettled(all);
-  if (ended.some(({ status }) => status === 'rejected')) {
-    disposeAll(ended.map((one) => (one.status === 'fulfilled' ? one.value : null)));
-  }
-  return Promise.all(all);
+/**
+ * What `make` gives for each place, at most `limit` at the same time. After an error nothing else begins; it is thrown once
+ * all have ended, so that nothing is read for a batch that has failed, and its pictures are released.
+ */
+async function settle<T>(count: number, limit: number, make: (place: number) => Promise<T>): Promise<T[]> {
+  const made = new Array<T>(count);
+  let next = 0;
+  let failed = false;
+  const lane = async (): Promise<void> => {
+    while (next < count && !failed) {
+      const place = next++;
+      try {
+        made[place] = await make(place);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: Math.min(limit, count) }, lane));
+  const rejected = lanes.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+  if (rejected === undefined) return made;
+  disposeAll(made.filter((one) => one !== undefined));
+  throw rejected.reason;
 }
 
 function pictureOf(dataset: ImageDataset, index: number, context: SampleContext | undefined) {
@@ -232,7 +259,7 @@ export class ImageFolder extends ImageDataset {
   static override module = __filename;
   readonly classes: readonly string[];
 
-  constructor(root: FilePath, options: DecodeImageOptions = {}) {
+  constructor(root: FilePath, options: ImageFolderOptions = {}) {
     const fn = 'utils.data.ImageFolder';
     const folder = pathOf(fn, 'root', root);
     const classes = readdirSync(folder, { withFileTypes: true })

@@ -9,6 +9,7 @@ export {
   ImageDataset,
   type ImageDatasetOptions,
   ImageFolder,
+  type ImageFolderOptions,
   type ImageSample,
 } from './images';
 export { ParquetRows, type ParquetRowsOptions, type ReadParquetOptions, readParquet } from './parquet';

@@ -86,6 +86,27 @@ const openFiles = () =>
     }
   }).length;
 
+/** Counts how many pictures are decoded at most at the same time. */
+class Counted extends data.ImageDataset {
+  running = 0;
+  most = 0;
+
+  async getItem(index, context) {
+    this.most = Math.max(this.most, ++this.running);
+    try {
+      return await super.getItem(index, context);
+    } finally {
+      this.running--;
+    }
+  }
+}
+
+async function decodedBy(files, concurrency) {
+  const dataset = new Counted(files, { concurrency });
+  const whole = await read(new data.DataLoader(dataset, { batchSize: 6 }));
+  return { most: dataset.most, whole };
+}
+
 const tests = {
   async images() {
     for (const [name, grey] of [
@@ -106,6 +127,10 @@ const tests = {
     const exact = await data.decodeImage(folders.files[0], { channels: 1 });
     const small = await data.decodeImage(folders.files[0], { resize: [2, 3] });
     const shapes = [exact.shape, small.shape];
+    const one = new data.ImageFolder(root, { crop: 4, concurrency: 1 });
+    const decoded = [];
+    for (const concurrency of [undefined, 1, 2]) decoded.push(await decodedBy(folders.files, concurrency));
+    const unread = new data.ImageDataset([at('none.png'), ...one.files], { crop: 4, concurrency: 1 });
     const corner = small.select(1, 0).select(1, 0);
     const answer = {
       ...(await uses(folders)),
@@ -117,6 +142,11 @@ const tests = {
       missing: await codeOf(() => new data.ImageDataset([at('none.png')], { crop: 1 }).getItem(0)),
       small: await codeOf(() => new data.ImageDataset(folders.files, { crop: 99 }).getItem(0)),
       range: await codeOf(() => new data.ImageDataset(folders.files).getItem(6)),
+      atOnce: decoded.map(({ most }) => most),
+      equal: decoded.every(({ whole }) => JSON.stringify(whole) === JSON.stringify(decoded[0].whole)),
+      inWorkers: (await uses(one, 2)).same,
+      unread: [await codeOf(() => unread.getItems([0, 1, 2])), await codeOf(() => unread.getItems([2, 1, 0]))],
+      lanes: await codeOf(() => new data.ImageFolder(root, { concurrency: 0 })),
     };
     torch.disposeAll([exact, small, corner]);
     return answer;
