@@ -33,7 +33,9 @@ at::Tensor expression(const at::Tensor& start, const at::Tensor& a, const at::Te
   return x;
 }
 
-int batch_of(const std::string& op) { return op == "mm" ? kLongBatch : op == "expression" ? kExpressions : kBatch; }
+int batch_of(const std::string& op) {
+  return op == "mm" ? kLongBatch : op == "expression" || op == "chain" ? kExpressions : kBatch;
+}
 
 }  // namespace
 
@@ -55,6 +57,7 @@ int main() {
       {"sum", repeat(kBatch, [&] { run(a.sum()); })},
       {"sum_dim", repeat(kBatch, [&] { run(small.sum({1}, true)); })},
       {"expression", repeat(kExpressions, [&] { run(expression(small, half, small, quarter)); })},
+      {"chain", repeat(kExpressions, [&] { run(expression(a, b, a, b)); })},
       {"mm", repeat(kLongBatch, [&] { run(at::mm(m, m)); })},
   };
   return serve([&](const std::string& op) -> Found {

@@ -1,6 +1,6 @@
 /**
  * Each op from Node. The first argument says how results are freed: `scope` (a scope around each batch), `scope-per-op`,
- * or `gc` (without scopes and dispose). See bench/cpp/ops.cpp for the protocol.
+ * `captured` (the expressions as a replay of `torch.capture`), or `gc` (without scopes and dispose). See bench/cpp/ops.cpp for the protocol.
  */
 'use strict';
 
@@ -52,6 +52,9 @@ const plain = {
   expression: () => {
     for (let i = 0; i < EXPRESSIONS; i++) expression(small, half, small, quarter);
   },
+  chain: () => {
+    for (let i = 0; i < EXPRESSIONS; i++) expression(a, b, a, b);
+  },
   mm: () => {
     for (let i = 0; i < LONG_BATCH; i++) m.mm(m);
   },
@@ -79,8 +82,21 @@ const perOp = {
   expression: () => {
     for (let i = 0; i < EXPRESSIONS; i++) torch.scope(() => void expression(small, half, small, quarter));
   },
+  chain: () => {
+    for (let i = 0; i < EXPRESSIONS; i++) torch.scope(() => void expression(a, b, a, b));
+  },
   mm: () => {
     for (let i = 0; i < LONG_BATCH; i++) torch.scope(() => void m.mm(m));
+  },
+};
+
+const replay = torch.capture(expression);
+const captured = {
+  expression: () => {
+    for (let i = 0; i < EXPRESSIONS; i++) torch.scope(() => void replay(small, half, small, quarter));
+  },
+  chain: () => {
+    for (let i = 0; i < EXPRESSIONS; i++) torch.scope(() => void replay(a, b, a, b));
   },
 };
 
@@ -88,8 +104,9 @@ const loopOf = {
   gc: (op) => plain[op],
   scope: (op) => () => torch.scope(plain[op]),
   'scope-per-op': (op) => perOp[op],
+  captured: (op) => captured[op],
 }[lifetime];
 
-const batchOf = { mm: LONG_BATCH, expression: EXPRESSIONS };
+const batchOf = { mm: LONG_BATCH, expression: EXPRESSIONS, chain: EXPRESSIONS };
 
 serve((op) => ({ loop: loopOf(op), count: batchOf[op] ?? BATCH }));

@@ -58,6 +58,11 @@ def expression():
         one_expression(small, half, small, quarter)
 
 
+def chain():
+    for _ in range(EXPRESSIONS):
+        one_expression(a, b, a, b)
+
+
 def mm():
     for _ in range(LONG_BATCH):
         m.mm(m)
@@ -71,6 +76,7 @@ LOOPS = {
     'sum': (sum_, BATCH),
     'sum_dim': (sum_dim, BATCH),
     'expression': (expression, EXPRESSIONS),
+    'chain': (chain, EXPRESSIONS),
     'mm': (mm, LONG_BATCH),
 }
 

@@ -25,6 +25,8 @@ const opGoals = [
   { title: '`a.sum()`, GC', op: 'sum', program: 'gc', base: 'python', most: 0.8 },
   { title: '`m.sum([1], true)`, GC', op: 'sum_dim', program: 'gc', base: 'python', most: 0.8 },
   { title: '100-op expression, one scope', op: 'expression', program: 'scope-per-op', base: 'cpp', most: 1.15 },
+  { title: '100 ops of one element, `torch.capture`', op: 'chain', program: 'captured', base: 'cpp', most: 1 },
+  { title: '100-op expression, `torch.capture`', op: 'expression', program: 'captured', base: 'cpp', most: 1 },
 ];
 
 /** The programs that the goals need, by op. */

@@ -3,11 +3,15 @@ import { lifetimes, ops } from '../measure/ops.mjs';
 import { none, range, table, times } from '../support/markdown.mjs';
 import { noise, ratio, summarise } from '../support/stats.mjs';
 
+const titlesOfNode = { ...lifetimes, captured: 'Node, captured' };
+
 /** @param {Record<string, Record<string, number[]>>} all by program, op and round */
 function ratioTable(all) {
-  const compared = Object.entries(lifetimes);
+  const compared = Object.entries(titlesOfNode);
   const against = (op, base) =>
-    compared.map(([name]) => (all[base] === undefined ? none : times(ratio(all[name][op], all[base][op]))));
+    compared.map(([name]) =>
+      all[base] === undefined || all[name][op] === undefined ? none : times(ratio(all[name][op], all[base][op])),
+    );
   const rows = Object.entries(ops).map(([op, title]) => [
     title,
     ...against(op, 'cpp'),
@@ -25,13 +29,15 @@ function ratioTable(all) {
 export async function opsSection(plan, measured) {
   const { ns, cpu } = await measured.ops();
   const programs = Object.keys(ns);
-  const titles = { cpp: 'C++', python: 'PyTorch', ...lifetimes };
+  const titles = { cpp: 'C++', python: 'PyTorch', ...titlesOfNode };
   const nanoseconds = Object.entries(ops).map(([op, title]) => [
     title,
-    ...programs.map((name) => range(summarise(ns[name][op]))),
+    ...programs.map((name) => (ns[name][op] === undefined ? none : range(summarise(ns[name][op])))),
   ]);
   const figures = programs.flatMap((name) =>
-    Object.entries(ops).map(([op, title]) => [`${title} from ${titles[name]}`, summarise(ns[name][op])]),
+    Object.entries(ops)
+      .filter(([op]) => ns[name][op] !== undefined)
+      .map(([op, title]) => [`${title} from ${titles[name]}`, summarise(ns[name][op])]),
   );
   return [
     '## Ops',
@@ -39,7 +45,7 @@ export async function opsSection(plan, measured) {
       'programs in turn within each round. "Scope" is `torch.scope` around 1,000 calls (20 of `mm`, 10 of the ' +
       'expression), "GC" runs without scopes and dispose. C++ and PyTorch free each result at once. The expression is ' +
       '`x = x.mul(a).add(b).sub(c).relu()`, repeated 25 times in a loop, written the same way in all three languages; C++ ' +
-      'and PyTorch free each temporary at the end of its line, a scope keeps all of them until it ends.',
+      'and PyTorch free each temporary at the end of its line, a scope keeps all of them until it ends, and a replay of `torch.capture` frees each after its last use.',
     '### Time as a multiple of C++ and of PyTorch: medians of the ratios within a round',
     ratioTable(ns),
     '### Nanoseconds per call: median (min–max)',

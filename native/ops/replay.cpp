@@ -1,5 +1,7 @@
 #include "native/ops/replay.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -24,6 +26,35 @@ void for_each_tensor_in(const IValue& value, const Visit& visit) {
   } else if (value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
     for (const IValue& element : value.toListRef()) for_each_tensor_in(element, visit);
   }
+}
+
+// Whether the op only makes new tensors, by a kernel of its own for the CPU: autograd then has nothing to do unless a
+// gradient is required. Composite ops and views are left to it.
+bool computes(const OpStep& step) {
+  const auto aliases = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };
+  const auto& schema = step.op.schema();
+  return !step.may_write() && !may_be_view(step) && step.op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
+         std::none_of(schema.arguments().begin(), schema.arguments().end(), aliases);
+}
+
+// Whether autograd has nothing to do with a tensor: an ordinary one on the CPU, without a gradient or a tangent.
+bool is_plain(const at::Tensor& tensor) {
+  static const c10::DispatchKeySet kOrdinary = c10::DispatchKeySet(c10::DispatchKey::CPU) |
+                                               c10::autograd_dispatch_keyset_with_ADInplaceOrView |
+                                               c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  if (!(impl->key_set() - kOrdinary).empty()) return false;
+  return impl->autograd_meta() == nullptr || (!impl->requires_grad() && !tensor._fw_grad(0).defined());
+}
+
+bool are_plain(const torch::jit::Stack& stack) {
+  for (const IValue& value : stack) {
+    if (value.isTensor() ? value.toTensor().defined() && !is_plain(value.toTensor())
+                         : value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 [[noreturn]] void refuse(const std::string& why) { throw CodedError("ERR_TORCH_CAPTURE", why); }
@@ -85,7 +116,7 @@ class ReplayBuilder {
   }
 
   void add_op(OpStep& step) {
-    Replay::Op op{&step, {}, {}, false, !(step.modes == replay_.modes_)};
+    Replay::Op op{&step, {}, {}, false, !(step.modes == replay_.modes_), computes(step)};
     add_operands(step, &op);
     const bool tainted = examine(step, op);
     const auto& returns = step.op.schema().returns();
@@ -250,6 +281,9 @@ std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const
     }
     if (op.own_modes) {
       call_in_own_modes(step, &stack);
+    } else if (op.computes && are_plain(stack)) {
+      const at::AutoDispatchBelowADInplaceOrView no_autograd;
+      step.call_boxed(&stack);
     } else {
       step.call_boxed(&stack);
     }

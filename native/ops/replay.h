@@ -55,6 +55,7 @@ class Replay {
     std::vector<Part> results;
     bool is_list;    // the result is one list
     bool own_modes;  // recorded in other modes than those of the call
+    bool computes;   // only makes new tensors, by a kernel for the CPU
   };
   struct Input {
     c10::SmallVector<int64_t, 5> sizes;

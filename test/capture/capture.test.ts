@@ -190,6 +190,25 @@ test('gradients: of inputs, of the closure, and without them', () => {
   );
 });
 
+test('gradients that are required only after the recording are seen by a replay', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const weight = torch.ones([4]);
+      const captured = torch.capture((a: any) => a.mul(weight).add(1).relu());
+      const input = torch.full([4], 3);
+      expect(captured(input)).toMatchObject({ requiresGrad: false });
+      weight.requiresGrad_(true);
+      (captured(input) as any).sum().backward();
+      expect(weight.grad!.toArray()).toEqual([3, 3, 3, 3]);
+      const leaf = torch.full([4], 2, { requiresGrad: true });
+      (captured(leaf) as any).sum().backward();
+      expect(leaf.grad!.toArray()).toEqual([1, 1, 1, 1]);
+      expect([captured.recordings, captured.fallbacks]).toEqual([1, 0]);
+      captured.dispose();
+    }),
+  );
+});
+
 test('other shapes, dtypes, aliases, numbers and modes are recorded for themselves, up to a limit', () => {
   torch.scope(() => {
     const captured = torch.capture((a: any, b: any, k: number = 1) => a.add(b).mul(k).mul(a.shape.length));
