@@ -58,6 +58,11 @@ std::string meaning(const Argument& argument) {
       return type.list ? "names of dimensions" : "the name of a dimension";
     case Base::QScheme:
       return "a quantization scheme";
+    case Base::DeviceIndex:
+    case Base::SymBool:
+    case Base::Any:
+    case Base::True:
+      return "";
   }
   return "";
 }
