@@ -1,4 +1,4 @@
-/** The figures of each process, round by round: bytes as the model says, resident memory, files and threads within bounds. */
+/** The figures of each process, round by round: bytes as the model says, memory of its own, files and threads within bounds. */
 'use strict';
 
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -6,8 +6,8 @@ const { setTimeout: sleep } = require('node:timers/promises');
 /** Rounds in which caches, heaps and pools reach their sizes. The bounds are from these. */
 const WARM_UP = 5;
 /** How much more a process may have than at its largest in the warm-up. */
-const MORE = { rss: 96 * 2 ** 20, files: 4, threads: 4 };
-const UNITS = { rss: 'bytes resident', files: 'open files', threads: 'threads' };
+const MORE = { own: 64 * 2 ** 20, files: 4, threads: 4 };
+const UNITS = { own: 'bytes of its own resident', files: 'open files', threads: 'threads' };
 /** How long a service may take until its last request has let go of its tensors. The programs answer when they have settled. */
 const [TRIES, PAUSE_MS] = [200, 50];
 
@@ -84,7 +84,7 @@ class History {
     return this.rows()
       .map(
         ({ name, last, wrong }) =>
-          `${name} ${Math.round(last.rss / 2 ** 20)} MiB${wrong > 0 ? `, ${wrong} wrong` : ''}`,
+          `${name} ${Math.round(last.own / 2 ** 20)} MiB${wrong > 0 ? `, ${wrong} wrong` : ''}`,
       )
       .join('; ');
   }

@@ -6,11 +6,15 @@ const fs = require('node:fs');
 
 const PAGE_BYTES = 4096;
 
-/** Resident bytes, open files and threads; undefined if the process has ended. */
+/**
+ * Resident bytes of its own, open files and threads; undefined if the process has ended. Pages of files do not count: the more ops
+ * are called, the more of libtorch's code is resident.
+ */
 function figuresOf(pid) {
   try {
+    const [, resident, shared] = fs.readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ').map(Number);
     return {
-      rss: Number(fs.readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES,
+      own: (resident - shared) * PAGE_BYTES,
       files: fs.readdirSync(`/proc/${pid}/fd`).length,
       threads: fs.readdirSync(`/proc/${pid}/task`).length,
     };

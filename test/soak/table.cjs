@@ -13,7 +13,7 @@ function tableOf({ seed, minutes, rounds, rows, counts, failures }) {
   const lines = [
     `${minutes} minutes, ${rounds} rounds, seed ${seed}: ${failures.length === 0 ? 'no failure' : `${failures.length} failures`}.`,
     '',
-    '| process | checks of bytes | tensors | bytes | wrong | MiB resident: first rounds, at most, last | files | threads |',
+    '| process | checks of bytes | tensors | bytes | wrong | MiB of its own: first rounds, at most, last | files | threads |',
     '| --- | --- | --- | --- | --- | --- | --- | --- |',
     ...rows.map(
       ({ name, rounds, tensors, bytes, wrong, first, most, last, restarts }) =>
@@ -23,7 +23,7 @@ function tableOf({ seed, minutes, rounds, rows, counts, failures }) {
           tensors,
           bytes.toLocaleString('en'),
           wrong,
-          [first, most, last].map(({ rss }) => mib(rss)).join(', '),
+          [first, most, last].map(({ own }) => mib(own)).join(', '),
           last.files,
           last.threads,
         ].join(' | ')} |`,
