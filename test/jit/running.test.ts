@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { ask, run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { balanced, LIB, ROOT, thrown, torch, untyped } from '../support/torch';
-import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels, pathOf } from './models';
 
 const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
 const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
@@ -22,7 +22,6 @@ beforeAll(async () => {
   if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
 }, MODELS_MS);
 afterAll(() => {
-  removeModels();
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
