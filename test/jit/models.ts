@@ -1,9 +1,9 @@
 /** The models of models.py, made once in a run of Jest: no test writes to their files. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { run } from '../support/child';
 import { once } from '../support/once';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
+import { limitMs } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 
 let folder = '';
@@ -15,7 +15,7 @@ export const MODELS_MS = limitMs(300_000);
 export async function makeModels(): Promise<void> {
   folder = await once('jit-models', async (at) => {
     const script = path.join(ROOT, 'test/jit/models.py');
-    const { code, stderr } = await run('/usr/bin/python3', [script, at], { env: ordinaryEnv(), limitMs: 300_000 });
+    const { code, stderr } = await python3([script, at], { limitMs: 300_000 });
     if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
   });
 }

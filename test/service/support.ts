@@ -3,11 +3,11 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run } from '../support/child';
 import { startHttpService } from '../support/http-service';
 import { once } from '../support/once';
 import { startProgram } from '../support/program';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
+import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
 export { sleep };
@@ -44,7 +44,7 @@ export async function makeModels() {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-service-'));
   const shared = await once('service-models', async (at) => {
     const script = path.join(ROOT, 'test/service/models.py');
-    const { code, stderr } = await run('/usr/bin/python3', [script, at], { env: ordinaryEnv(), limitMs: 300_000 });
+    const { code, stderr } = await python3([script, at], { limitMs: 300_000 });
     if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
   });
   const pathOf = (name: string) => path.join(shared, `${name}.pt`);
