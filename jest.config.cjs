@@ -15,6 +15,8 @@ const factor = Number(process.env.LTN_TIME_FACTOR);
 module.exports = {
   testEnvironment: factor === 1 ? 'node' : '<rootDir>/test/support/slow-environment.cjs',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  globalSetup: '<rootDir>/test/support/run-folder.cjs',
+  globalTeardown: '<rootDir>/test/support/remove-run-folder.cjs',
   testSequencer: '<rootDir>/test/support/sequencer.cjs',
   testTimeout: 60_000 * factor,
   // A worker's heap grows with each file it ran, and with it the time of every collection that tests ask for.

@@ -17,14 +17,12 @@ import { endUnderLoad, measure } from './measure.mjs';
 import { HEADING, report } from './report.mjs';
 import { startAll } from './servers.mjs';
 
-const usage = `usage: npm run bench:service -- [--seconds 300] [--connections 32] [--only NAME,…] [--write]
+const usage = `usage: npm run bench:service -- [--seconds 300] [--rounds 5] [--connections 32] [--only NAME,…] [--write]
   --seconds      of load on each service
+  --rounds       in which the services take turns
   --connections  clients at the same time
   --only         services whose names hold one of these words, besides libtorch-node
   --write        writes the section of bench/RESULTS.md too`;
-
-/** Rounds in which the services take turns. */
-const ROUNDS = 5;
 
 function readOptions() {
   let values;
@@ -33,6 +31,7 @@ function readOptions() {
       options: {
         help: { type: 'boolean', short: 'h', default: false },
         seconds: { type: 'string', default: '300' },
+        rounds: { type: 'string', default: '5' },
         connections: { type: 'string', default: '32' },
         only: { type: 'string' },
         write: { type: 'boolean', default: false },
@@ -47,7 +46,8 @@ function readOptions() {
       throw new StepError(`--${name}: expected an integer of ${least} or more, got ${values[name]}\n${usage}`);
     return value;
   };
-  return { ...values, seconds: number('seconds', ROUNDS), connections: number('connections', 1) };
+  const rounds = number('rounds', 1);
+  return { ...values, rounds, seconds: number('seconds', rounds), connections: number('connections', 1) };
 }
 
 await runMain(async () => {
@@ -62,7 +62,8 @@ await runMain(async () => {
   const script = inRoot('examples', 'service', 'model.py');
   await step('the model', () => runLogged('model', python, [script, model, '--onnx', onnx]));
 
-  const plan = { rounds: ROUNDS, seconds: Math.floor(options.seconds / ROUNDS), connections: options.connections };
+  const { rounds, connections } = options;
+  const plan = { rounds, seconds: Math.floor(options.seconds / rounds), connections };
   const head = machine(`${options.seconds} s of load on each service`);
   const words = options.only?.split(',') ?? [''];
   const isWanted = (title) => words.some((word) => title.includes(word));

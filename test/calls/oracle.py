@@ -4,12 +4,9 @@ import math
 import sys
 import warnings
 
-try:
-    import torch
-    import torch.nn.functional as F  # noqa: F401: for the expressions
-    import torch.utils.checkpoint  # noqa: F401
-except ImportError as error:
-    sys.exit(f"PyTorch is missing, the oracle of these tests (Debian: apt-get install python3-torch): {error}")
+import torch
+import torch.nn.functional as F  # noqa: F401: for the expressions
+import torch.utils.checkpoint  # noqa: F401
 
 warnings.simplefilter("ignore")
 

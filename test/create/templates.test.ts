@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { folder } from '../package/folder';
-import { packedInto } from '../package/tarball';
+import { packed } from '../package/tarball';
 import { type Outcome, run } from '../support/child';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 import { create, environment } from './command';
 
@@ -17,8 +17,7 @@ let library = '';
 /** The packed library, with the packages that it depends on from the checkout: nothing is fetched. */
 beforeAll(async () => {
   const at = folder();
-  const tarball = await packedInto(at, ordinaryEnv());
-  execFileSync('tar', ['-xzf', tarball, '-C', at]);
+  execFileSync('tar', ['-xzf', await packed(), '-C', at]);
   library = path.join(at, 'package');
 }, limitMs(120_000));
 

@@ -1,7 +1,6 @@
 /** The order of samples, compared with PyTorch's for the same seeds and generators, also after a loop that ends early. */
 import * as path from 'node:path';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { torch } from '../support/torch';
 
 const { data } = torch.utils;
@@ -105,7 +104,7 @@ const drawn = (generator?: any) => torch.randint(2 ** 31, [1], generator === und
 let expected: Record<string, unknown>;
 beforeAll(async () => {
   const script = path.join(__dirname, 'orders.py');
-  const { stdout, stderr, code } = await run('/usr/bin/python3', [script], { env: ordinaryEnv() });
+  const { stdout, stderr, code } = await python3([script]);
   expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
   expected = JSON.parse(stdout);
   expect(Object.keys(cases)).toEqual(Object.keys(expected));

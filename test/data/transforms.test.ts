@@ -1,11 +1,14 @@
 /** Transforms of pictures against torchvision's formulas, run by PyTorch. */
-import { execFileSync } from 'node:child_process';
 import * as path from 'node:path';
+import { python3 } from '../support/python3';
 import { counts, settled, thrown, torch } from '../support/torch';
 
 const t = torch.utils.data.transforms;
-const python = (): Record<string, any> =>
-  JSON.parse(execFileSync('/usr/bin/python3', [path.join(__dirname, 'transforms.py')], { encoding: 'utf8' }));
+async function python(): Promise<Record<string, any>> {
+  const { code, stdout, stderr } = await python3([path.join(__dirname, 'transforms.py')]);
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
 
 const picture = (...shape: number[]): any =>
   torch.scope(() => {
@@ -39,8 +42,8 @@ const cases: Record<string, (pictures: { image: any; tall: any; floats: any }) =
   'jitter, int32': ({ image }) => new t.ColorJitter({ brightness: [1.5, 1.5] }).forward(image.to('int32').mul(2 ** 22)),
 };
 
-test('each transform gives what torchvision gives, with the same random numbers', () => {
-  const expected = python();
+test('each transform gives what torchvision gives, with the same random numbers', async () => {
+  const expected = await python();
   expect(Object.keys(expected).sort()).toEqual(Object.keys(cases).sort());
   const before = settled();
   for (const [name, run] of Object.entries(cases)) {

@@ -37,7 +37,7 @@ test('run.mjs ends all ranks with one that fails, and refuses a wrong number of 
   ]);
 });
 
-const ifTorchrun = hasTorchrun ? test : test.skip;
+const ifTorchrun = hasTorchrun() ? test : test.skip;
 
 ifTorchrun('launch/torchrun.sh starts ranks, which continue with the checkpoint', async () => {
   const made = fs.mkdtempSync(path.join(os.tmpdir(), 'torchrun-'));

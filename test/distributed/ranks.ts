@@ -17,7 +17,7 @@ export interface Ended {
  * Whether PyTorch's launcher can start here: Debian 13's PyTorch is built without libuv, and its rendezvous asks for it,
  * whatever USE_LIBUV says.
  */
-export const hasTorchrun =
+export const hasTorchrun = (): boolean =>
   spawnSync('/usr/bin/python3', [
     '-c',
     "import torch; torch.distributed.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)",

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { end, hasTorchrun, PROGRAMS } from './ranks';
 
-const ifTorchrun = hasTorchrun ? test : test.skip;
+const ifTorchrun = hasTorchrun() ? test : test.skip;
 
 ifTorchrun('torchrun starts two ranks in Node', async () => {
   const run = ['/usr/bin/python3', '-m', 'torch.distributed.run', '--no_python', '--redirects=1', '--tee=1'];

@@ -11,8 +11,7 @@ import { Adapter } from '../../examples/language/lora';
 import { type Config, makeModel, openModel } from '../../examples/language/model';
 import { sampler } from '../../examples/language/sampling';
 import { learnTokenizer, openTokenizer, reader } from '../../examples/language/tokenizer';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { balancedAsync, counts, ROOT, settled, torch } from '../support/torch';
 
 jest.setTimeout(120_000);
@@ -69,7 +68,7 @@ test.each(all)('%s has the logits of PyTorch, and greedily says the same 200 tok
   const [asked, answered] = [path.join(folder, `${name}.pt`), path.join(folder, `${name}-answer.pt`)];
   torch.save({ config, weights: model.stateDict(), ids: torch.tensor(PROMPT), tokens: 200 } as never, asked);
   const python = path.join(ROOT, 'test/examples/decoders.py');
-  const { code, stderr } = await run('/usr/bin/python3', [python, asked, answered], { env: ordinaryEnv() });
+  const { code, stderr } = await python3([python, asked, answered]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const answer = torch.load(answered) as { logits: Tensor; tokens: Tensor };
   const logits = torch.noGrad(() => model.forward(idsOf(PROMPT)));

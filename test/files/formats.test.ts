@@ -1,11 +1,11 @@
 /** Files of another format than the loader's: each error names the format and its loader. */
-import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
+import { limitMs } from '../support/sanitized';
 import { balanced, thrown, torch } from '../support/torch';
 
 let folder: string;
@@ -33,10 +33,11 @@ for name, entries in {'export.pt2': ['serialized_exported_program.json'], 'aoti.
         for entry in entries: z.writestr(entry, 'x')
 `;
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-formats-'));
   fs.writeFileSync(at('write.py'), SCRIPT);
-  execFileSync('/usr/bin/python3', ['-W', 'ignore', at('write.py'), folder], { env: ordinaryEnv() });
+  const { code, stderr } = await python3(['-W', 'ignore', at('write.py'), folder]);
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
   torch.scope(() => torch.safetensors.save({ a: torch.ones([3]) }, at('a.safetensors')));
   fs.writeFileSync(at('new.pt.gz'), gzipSync(fs.readFileSync(at('new.pt'))));
   fs.writeFileSync(at('page.pt'), '\n<!DOCTYPE html>\n<html><body>404: Not Found</body></html>\n');

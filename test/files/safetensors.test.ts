@@ -2,8 +2,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { ask, run } from '../support/child';
-import { expectResident, ordinaryEnv } from '../support/sanitized';
+import { ask } from '../support/child';
+import { python3 } from '../support/python3';
+import { expectResident } from '../support/sanitized';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 const { safetensors } = torch;
@@ -98,9 +99,7 @@ open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(blo
 `;
   const tensors = torch.keep(torch.scope(many));
   safetensors.save(at('here'), tensors);
-  const { code, stdout, stderr } = await run('/usr/bin/python3', ['-c', script, at('here'), at('there')], {
-    env: ordinaryEnv(),
-  });
+  const { code, stdout, stderr } = await python3(['-c', script, at('here'), at('there')]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const seen = new Map(
     stdout

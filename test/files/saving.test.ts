@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { balanced, LIB, torch, untyped } from '../support/torch';
 
 let folder: string;
@@ -31,9 +31,7 @@ print(json.dumps({
     'offsets': [start(entry) % 64 for entry in file.infolist()],
     'sums': [value.double().sum().item() for value in state.values()],
 }))`;
-  const { code, stdout, stderr } = await run('/usr/bin/python3', ['-W', 'ignore', '-c', program, file], {
-    env: ordinaryEnv(),
-  });
+  const { code, stdout, stderr } = await python3(['-W', 'ignore', '-c', program, file]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);
 }

@@ -2,9 +2,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { run } from '../support/child';
+import { python3 } from '../support/python3';
 import { release } from '../support/release';
-import { ordinaryEnv } from '../support/sanitized';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 let folder: string;
@@ -15,13 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const at = (name: string) => path.join(folder, name);
 
 async function python(script: string, ...args: string[]): Promise<any> {
-  const { code, stdout, stderr } = await run(
-    '/usr/bin/python3',
-    ['-W', 'ignore', '-c', `import json, sys, torch\n${script}`, ...args],
-    {
-      env: ordinaryEnv(),
-    },
-  );
+  const { code, stdout, stderr } = await python3(['-W', 'ignore', '-c', `import json, sys, torch\n${script}`, ...args]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout || 'null');
 }

@@ -24,10 +24,10 @@ const hasCode = (error) =>
     (error instanceof TypeError && error.message.startsWith('Class constructor')));
 
 /** `found` is called with each finding; `counted` with 'result' or 'error' for each call. */
-function callerOf(lib, { found, counted }) {
+function callerOf(lib, { found, counted, captureFile }) {
   const torch = require(path.join(lib, 'index.js'));
   const { collectAll } = require(path.join(lib, 'memory/collector.js'));
-  const { valuesOf } = makerOf(torch, fileTargetsOf(lib, torch).good);
+  const { valuesOf } = makerOf(torch, fileTargetsOf(lib, torch, captureFile).good);
   const all = targetsOf(lib);
   const targets = byName(all);
   torch.setMemoryLimit(LIMIT_BYTES);

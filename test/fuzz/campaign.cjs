@@ -1,6 +1,9 @@
 /** A campaign: calls of a seed in child processes, one after another or several at a time; after an end, the rest goes on. */
 'use strict';
 
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { runChild } = require('./run.cjs');
 const { shrunk } = require('./shrink.cjs');
 
@@ -17,10 +20,10 @@ const keyOf = ({ kind, plan }) => `${kind}: ${plan.target}`;
 
 /** Makes the calls `first` to `end` in children; gives the findings to `found`. */
 async function runRange(lib, range, state) {
-  const { seed, only, skip, confirm, found, unconfirmed, add, ends } = state;
+  const { seed, only, skip, confirm, captureFile, found, unconfirmed, add, ends } = state;
   for (let at = range.first; at < range.end; ) {
     const worn = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => exactly(name));
-    const options = { seed, only, first: at, end: range.end, skip: [...skip, ...worn] };
+    const options = { seed, only, first: at, end: range.end, skip: [...skip, ...worn], captureFile };
     const told = await runChild(lib, options);
     add(told);
     for (const finding of told.findings) found(finding);
@@ -82,11 +85,13 @@ async function campaign(lib, options) {
   const names = { crash: 'crashes', 'no code': 'noCode' };
   const ends = new Map();
   const unsure = [];
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-fuzz-'));
   const state = {
     seed,
     only,
     skip,
     confirm,
+    captureFile: path.join(folder, 'good.ltna'),
     ends,
     unconfirmed: (finding) => unsure.push(finding),
     found(finding) {
@@ -110,7 +115,11 @@ async function campaign(lib, options) {
       await runRange(lib, { first, end: next }, state);
     }
   };
-  await Promise.all(Array.from({ length: workers }, worker));
+  try {
+    await Promise.all(Array.from({ length: workers }, worker));
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
   const list = [];
   for (const finding of findings.values()) list.push(shrink ? await reduced(lib, finding, state) : finding);
   const leftOut = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => name);

@@ -7,6 +7,8 @@
  *
  * With "trace": true each plan is also written to stderr before its call, between the reports of valgrind (memcheck.cjs).
  *
+ * With "captureFile", children share the good capture that the first of them makes (file-targets.cjs).
+ *
  * Before each call it writes to the file `progress`: its index and plan, and how many calls before it gave a result, or an error.
  * The file outlives the process.
  */
@@ -29,6 +31,7 @@ const {
   show,
   planted = false,
   trace = false,
+  captureFile,
 } = options;
 
 const words = new Float64Array(4);
@@ -37,6 +40,7 @@ const say = (value) => fs.writeSync(1, `${JSON.stringify(value)}\n`);
 const { torch, targets, all, call, judge } = callerOf(lib, {
   found: say,
   counted: (kind) => words[COUNTERS[kind]]++,
+  captureFile,
 });
 const chosen = chosenOf(all, only);
 /** Faults for the fuzzer's own test. */

@@ -73,8 +73,24 @@ function captureOf(lib, cli) {
   }
 }
 
-/** The targets, each with its `format`, and `good(format)`: the bytes of a good file. */
-function fileTargetsOf(lib, torch) {
+/** The capture that another child of the campaign made, or a new one, which is left there for the others. */
+function sharedCapture(lib, cli, file) {
+  if (file === undefined) return captureOf(lib, cli);
+  try {
+    return fs.readFileSync(file);
+  } catch {
+    const bytes = captureOf(lib, cli);
+    fs.writeFileSync(`${file}.${process.pid}`, bytes);
+    fs.renameSync(`${file}.${process.pid}`, file);
+    return bytes;
+  }
+}
+
+/**
+ * The targets, each with its `format`, and `good(format)`: the bytes of a good file. The capture is kept in `captureFile`, if
+ * one is named, because making it takes two processes.
+ */
+function fileTargetsOf(lib, torch, captureFile) {
   const cli = path.resolve(lib, '../cli');
   /** An error of the tool is one line for the user, and has no code. */
   const asTool = (fn) => {
@@ -123,7 +139,7 @@ function fileTargetsOf(lib, torch) {
     attach: ['request', (bytes) => attach(cli, bytes)],
   };
   const cache = {};
-  const makers = { capture: () => captureOf(lib, cli), request: () => REQUESTS };
+  const makers = { capture: () => sharedCapture(lib, cli, captureFile), request: () => REQUESTS };
   return {
     targets: Object.entries(fns).map(([name, [format, fn]]) => ({ name: `files.${name}`, kind: 'files', format, fn })),
     good(format) {

@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { counts, LIB, settled, thrown, torch } from '../support/torch';
-import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels, pathOf } from './models';
 
 const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
 const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
@@ -14,7 +14,6 @@ const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 
 beforeAll(makeModels, MODELS_MS);
 beforeEach(() => void settled()); // garbage of other tests freed meanwhile would change the counts
-afterAll(removeModels);
 
 const zipOf = (bytes: Buffer) =>
   new ZipReader({ size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) }, Error);

@@ -1,9 +1,8 @@
 /** Models off the event loop: torch.async's rules apply to methods. */
 import { balancedAsync, torch, untyped } from '../support/torch';
-import { MODELS_MS, makeModels, model, removeModels } from './models';
+import { MODELS_MS, makeModels, model } from './models';
 
 beforeAll(makeModels, MODELS_MS);
-afterAll(removeModels);
 
 test('inputs and the model may be disposed while the method runs', async () => {
   await balancedAsync(async () => {

@@ -1,9 +1,8 @@
 /** Models give the same results as in PyTorch, and take and return every kind of value. */
 import { codeOf, thrown, torch, untyped } from '../support/torch';
-import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels, valuesOf } from './models';
+import { bytesOf, MODELS_MS, makeModels, model, pathOf, valuesOf } from './models';
 
 beforeAll(makeModels, MODELS_MS);
-afterAll(removeModels);
 
 const names = [
   ...['mlp', 'cnn', 'block'].flatMap((name) => [`${name}-traced`, `${name}-scripted`]),

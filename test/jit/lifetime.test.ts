@@ -1,10 +1,9 @@
 /** A model has the lifetime of a tensor, its memory is counted once, and changes by methods are counted too. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, settled, thrown, torch } from '../support/torch';
-import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels, model, pathOf } from './models';
 
 beforeAll(makeModels, MODELS_MS);
-afterAll(removeModels);
 
 const parameterBytes = 4 * (6 * 16 + 16 + 16 * 3 + 3);
 

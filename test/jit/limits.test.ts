@@ -2,11 +2,10 @@
 import * as path from 'node:path';
 import { packed } from '../support/packed';
 import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
-import { bytesOf, MODELS_MS, makeModels, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels } from './models';
 
 const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
 beforeAll(makeModels, MODELS_MS);
-afterAll(removeModels);
 
 /** The model with other or further entries, all compressed. */
 function model(entries: Record<string, string | Uint8Array>): Buffer {

@@ -1,9 +1,9 @@
-/** The models of models.py, in a folder that is removed after the tests of the file. */
+/** The models of models.py, made once in a run of Jest: no test writes to their files. */
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
-import { run } from '../support/child';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { once } from '../support/once';
+import { python3 } from '../support/python3';
+import { limitMs } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 
 let folder = '';
@@ -13,15 +13,11 @@ export const MODELS_MS = limitMs(300_000);
 
 /** For beforeAll. */
 export async function makeModels(): Promise<void> {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-jit-'));
-  const script = path.join(ROOT, 'test/jit/models.py');
-  const { code, stderr } = await run('/usr/bin/python3', [script, folder], { env: ordinaryEnv(), limitMs: 300_000 });
-  if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
-}
-
-/** For afterAll. */
-export function removeModels(): void {
-  fs.rmSync(folder, { recursive: true, force: true });
+  folder = await once('jit-models', async (at) => {
+    const script = path.join(ROOT, 'test/jit/models.py');
+    const { code, stderr } = await python3([script, at], { limitMs: 300_000 });
+    if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
+  });
 }
 
 export const pathOf = (name: string): string => path.join(folder, `${name}.pt`);

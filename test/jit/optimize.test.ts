@@ -1,10 +1,9 @@
 /** torch.jit.freeze and torch.jit.optimizeForInference: results, what they keep and share, lifetimes, refusals. */
 import { ask } from '../support/child';
 import { balanced, balancedAsync, codeOf, counts, LIB, thrown, torch, untyped } from '../support/torch';
-import { MODELS_MS, makeModels, model, pathOf, removeModels, valuesOf } from './models';
+import { MODELS_MS, makeModels, model, pathOf, valuesOf } from './models';
 
 beforeAll(makeModels, MODELS_MS);
-afterAll(removeModels);
 
 const { freeze, optimizeForInference } = torch.jit;
 const conv = 4 * (8 * 9 + 8 + 4 * 8 * 9 + 4);

@@ -2,10 +2,10 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { ask, run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { ask } from '../support/child';
+import { python3 } from '../support/python3';
 import { balanced, LIB, ROOT, thrown, torch, untyped } from '../support/torch';
-import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels, pathOf } from './models';
 
 const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
 const { ZipWriter } = require(path.join(LIB, 'files/zip-writer.js'));
@@ -16,13 +16,10 @@ const victim = () => path.join(folder, 'victim');
 beforeAll(async () => {
   await makeModels();
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-running-'));
-  const { code, stderr } = await run('/usr/bin/python3', [path.join(ROOT, 'test/jit/running.py'), folder, victim()], {
-    env: ordinaryEnv(),
-  });
+  const { code, stderr } = await python3([path.join(ROOT, 'test/jit/running.py'), folder, victim()]);
   if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
 }, MODELS_MS);
 afterAll(() => {
-  removeModels();
   fs.rmSync(folder, { recursive: true, force: true });
 });
 

@@ -2,9 +2,8 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { run } from '../support/child';
+import { python3 } from '../support/python3';
 import { release } from '../support/release';
-import { ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch, untyped } from '../support/torch';
 import { clipDifferences, differences, initDifference, type Recorded } from './recorded';
 
@@ -27,7 +26,7 @@ beforeAll(async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nn-'));
   try {
     const args = [path.join(ROOT, 'test/nn/oracle.py'), folder];
-    const { code, stderr } = await run('/usr/bin/python3', args, { env: ordinaryEnv() });
+    const { code, stderr } = await python3(args);
     if (code !== 0) throw new Error(`oracle.py: ${stderr}`);
     recorded = JSON.parse(fs.readFileSync(path.join(folder, 'cases.json'), 'utf8'));
     tensors = (await untyped.load(path.join(folder, 'tensors.pt'))) as unknown[];

@@ -2,8 +2,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { ROOT, settled, thrown, torch, untyped } from '../support/torch';
 import { bytesOf } from './recorded';
 import { cases } from './utils-cases';
@@ -16,7 +15,7 @@ beforeAll(async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nn-utils-'));
   try {
     const args = [path.join(ROOT, 'test/nn/utils.py'), folder];
-    const { code, stderr } = await run('/usr/bin/python3', args, { env: ordinaryEnv() });
+    const { code, stderr } = await python3(args);
     if (code !== 0) throw new Error(`utils.py: ${stderr}`);
     recorded = JSON.parse(fs.readFileSync(path.join(folder, 'cases.json'), 'utf8'));
     tensors = (await untyped.load(path.join(folder, 'tensors.pt'))) as any[];

@@ -1,8 +1,7 @@
 /** PyTorch's own table of inputs for its tests of optimizers: parameters and states to the bit, and what it refuses. */
 import * as path from 'node:path';
-import { run } from '../support/child';
+import { python3 } from '../support/python3';
 import { release } from '../support/release';
-import { ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch, untyped } from '../support/torch';
 import { foreachDiffers, type Input } from './inputs';
 import { camelCase, optionsOf, oracle, plain } from './oracle';
@@ -23,7 +22,7 @@ const hasTable = release !== '1.13';
 let table: Entry[] | null;
 beforeAll(async () => {
   const script = path.join(ROOT, 'test/optim/optim_db.py');
-  const { stdout, stderr, code } = await run('/usr/bin/python3', [script], { env: ordinaryEnv() });
+  const { stdout, stderr, code } = await python3([script]);
   const line = /^TABLE (.*)$/m.exec(stdout)?.[1];
   if (line === undefined) throw new Error(`optim_db.py failed (${code}): ${stderr}`);
   table = JSON.parse(line);

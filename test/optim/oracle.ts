@@ -1,14 +1,12 @@
 /** Python's side of these tests: one process answers everything a file asks. */
 import * as path from 'node:path';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { ROOT, torch, untyped } from '../support/torch';
 
 export async function oracle(asked: object): Promise<any> {
   const script = path.join(ROOT, 'test/optim/oracle.py');
-  const { stdout, stderr, code } = await run('/usr/bin/python3', [script], {
+  const { stdout, stderr, code } = await python3([script], {
     input: JSON.stringify(asked),
-    env: ordinaryEnv(),
     limitMs: 850_000,
   });
   const line = /^ANSWER (.*)$/m.exec(stdout)?.[1];

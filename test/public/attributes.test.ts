@@ -1,8 +1,7 @@
 /** Attributes of PyTorch's Tensor in Python are properties here, and methods are methods. */
 import * as path from 'node:path';
 import type { Tensor } from '../../lib/tensor/tensor';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { balanced, LIB, ROOT, thrown, torch } from '../support/torch';
 
 interface Told {
@@ -15,9 +14,7 @@ const prototype = torch.Tensor.prototype as object;
 
 let told: Told;
 beforeAll(async () => {
-  const { code, stdout, stderr } = await run('/usr/bin/python3', [path.join(ROOT, 'test/public/attributes.py')], {
-    env: ordinaryEnv(),
-  });
+  const { code, stdout, stderr } = await python3([path.join(ROOT, 'test/public/attributes.py')]);
   if (code !== 0) throw new Error(`attributes.py (it needs PyTorch): ${stderr}`);
   told = JSON.parse(stdout);
 });

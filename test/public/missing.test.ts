@@ -1,7 +1,6 @@
 /** The table of missing names: it does not list existing names, and lists all missing ones. */
 import * as path from 'node:path';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { LIB, ROOT, torch, untyped } from '../support/torch';
 import { fitting, hasPartsOf, isMissing, isPattern, listed, rows } from './missing';
 
@@ -16,7 +15,7 @@ const { camelCase } = require(path.join(LIB, 'call/signature.js')) as { camelCas
 let told: Told;
 beforeAll(async () => {
   const args = [path.join(ROOT, 'test/public/names.py'), path.join(ROOT, 'codegen/spec/public.yaml')];
-  const { code, stdout, stderr } = await run('/usr/bin/python3', args, { env: ordinaryEnv() });
+  const { code, stdout, stderr } = await python3(args);
   if (code !== 0) throw new Error(`names.py (it needs PyTorch and PyYAML): ${stderr}`);
   told = JSON.parse(stdout);
 });

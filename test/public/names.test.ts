@@ -1,8 +1,7 @@
 /** codegen/spec/public.yaml, what is written in lib/public, and PyTorch's namespaces tell the same. */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
 import { LIB, ROOT, torch, untyped } from '../support/torch';
 import { isMissing } from './missing';
 
@@ -29,7 +28,7 @@ let told: Told;
 beforeAll(async () => {
   const script = path.join(ROOT, 'test/public/names.py');
   const spec = path.join(ROOT, 'codegen/spec/public.yaml');
-  const { code, stdout, stderr } = await run('/usr/bin/python3', [script, spec], { env: ordinaryEnv() });
+  const { code, stdout, stderr } = await python3([script, spec]);
   if (code !== 0) throw new Error(`names.py (it needs PyTorch and PyYAML): ${stderr}`);
   told = JSON.parse(stdout);
 });

@@ -43,7 +43,7 @@ const headOf = (length: number) =>
 test(
   'the model of the example reads digits that clients send',
   async () => {
-    const file = models.pathOf('trained');
+    const file = models.newFile('trained');
     const { code, stdout } = await run(
       '/usr/bin/python3',
       [`${ROOT}/examples/service/model.py`, file, '--epochs', '1'],

@@ -3,10 +3,11 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run } from '../support/child';
 import { startHttpService } from '../support/http-service';
+import { once } from '../support/once';
 import { startProgram } from '../support/program';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { python3 } from '../support/python3';
+import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
 export { sleep };
@@ -38,15 +39,19 @@ export interface Answer {
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
-/** A folder with the models of models.py, for one test file; `remove` deletes it. */
+/** The models of models.py, made once in a run of Jest, and a folder of this test file; `remove` deletes the folder. */
 export async function makeModels() {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-service-'));
-  const script = path.join(ROOT, 'test/service/models.py');
-  const { code, stderr } = await run('/usr/bin/python3', [script, folder], { env: ordinaryEnv(), limitMs: 300_000 });
-  if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
-  const pathOf = (name: string) => path.join(folder, `${name}.pt`);
+  const shared = await once('service-models', async (at) => {
+    const script = path.join(ROOT, 'test/service/models.py');
+    const { code, stderr } = await python3([script, at], { limitMs: 300_000 });
+    if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
+  });
+  const pathOf = (name: string) => path.join(shared, `${name}.pt`);
   return {
     pathOf,
+    /** A file that does not exist yet. */
+    newFile: (name: string) => path.join(folder, `${name}.pt`),
     /** A copy, to be replaced. */
     copyOf(name: string): string {
       const file = path.join(folder, `served-${fs.readdirSync(folder).length}.pt`);
