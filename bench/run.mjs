@@ -24,6 +24,7 @@ import { digitsSection } from './sections/digits.mjs';
 import { examplesSection } from './sections/examples.mjs';
 import { filesSection } from './sections/files.mjs';
 import { goalsSection } from './sections/goals.mjs';
+import { guardsSection } from './sections/guards.mjs';
 import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
@@ -44,6 +45,7 @@ const sections = {
   goals: goalsSection,
   ops: opsSection,
   calls: callsSection,
+  guards: guardsSection,
   scopes: scopesSection,
   digits: digitsSection,
   optim: optimSection,
@@ -87,7 +89,7 @@ function readOptions() {
         only: {
           type: 'string',
           default:
-            'goals,ops,calls,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
+            'goals,ops,calls,guards,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;

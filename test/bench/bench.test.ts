@@ -37,6 +37,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Goals',
     'Ops',
     'Calls',
+    'Guards',
     'Scopes',
     'Digits',
     'Optimizers',
@@ -93,6 +94,18 @@ test('calls: every form of call and of input is there', () => {
     ...['`torch.tensor(numbers)`', '`torch.tensor(rowsOf1000)`'],
   ]);
   for (const [, cells] of [...forms!].slice(1)) expect(cells[2]).toMatch(/^-?\d+$/);
+});
+
+test('guards: each condition has its time, and a verdict unless it reads elements', () => {
+  const [guards] = sections.get('Guards')!;
+  expect(guards!.get('')).toEqual(['looks at', 'Guard', 'Op', 'Of the op', '']);
+  expect(rowsOf('Guards').length).toBe(11);
+  for (const row of rowsOf('Guards')) {
+    const [looks, ns, op, share, verdict] = guards!.get(row)!;
+    for (const figure of [ns, op]) expect(Number(figure)).toBeGreaterThanOrEqual(0);
+    expect(share).toMatch(/^[\d.]+%$/);
+    expect(verdict).toMatch(looks!.startsWith('each') ? /^–$/ : /^(met|\*\*missed\*\*)$/);
+  }
 });
 
 test('files: saving and loading have times and multiples', () => {
