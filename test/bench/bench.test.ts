@@ -133,7 +133,7 @@ test('digits: Node and PyTorch learn the same', () => {
 
 test('load, memory, async and audit: every row is there', () => {
   expect(rowsOf('Async')).toEqual(['throughput, `torch.async` / synchronous', 'delay of the event loop, p99']);
-  expect(rowsOf('Load time')).toEqual(["`require('libtorch-node')`", '`import torch`']);
+  expect(rowsOf('Load time')).toEqual(["`require('libtorch-node')`", 'libtorch alone, in Node', '`import torch`']);
   expect(rowsOf('Memory')).toEqual([
     '20 × 1 MiB `zeros`, nothing disposed',
     '1,000 × `add`, nothing disposed',
