@@ -5,6 +5,7 @@ import { measureDdp } from './measure/ddp.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureExamples } from './measure/examples.mjs';
 import { measureFiles } from './measure/files.mjs';
+import { measureGuards } from './measure/guards.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
 import { measureOptim } from './measure/optim.mjs';
@@ -32,6 +33,7 @@ export const measurements = (plan, python, chosen) => ({
   digits: once(() => measureDigits(plan, python)),
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
   examples: once(() => measureExamples(plan, python)),
+  guards: once(() => measureGuards(plan)),
   optim: once(() => measureOptim(plan, python)),
   train: once(() => measureTrain(plan, python)),
   ddp: once(() => measureDdp(plan, python)),

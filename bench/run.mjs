@@ -8,6 +8,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { findLibtorch } from '../scripts/libtorch.mjs';
 import { runMain, StepError } from '../scripts/steps/errors.mjs';
 import { say } from '../scripts/steps/progress.mjs';
 import { forms } from './measure/calls.mjs';
@@ -24,6 +25,7 @@ import { digitsSection } from './sections/digits.mjs';
 import { examplesSection } from './sections/examples.mjs';
 import { filesSection } from './sections/files.mjs';
 import { goalsSection } from './sections/goals.mjs';
+import { guardsSection } from './sections/guards.mjs';
 import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
@@ -35,7 +37,7 @@ import { scopesSection } from './sections/scopes.mjs';
 import { trainSection } from './sections/train.mjs';
 import { typesSection } from './sections/types.mjs';
 import { HEADING as SERVICE } from './service/report.mjs';
-import { compare, ratiosOf } from './support/baseline.mjs';
+import { confirmed, placeOf, pooled, RUNS, ratiosOf, toleranceFor } from './support/baseline.mjs';
 import { machine } from './support/machine.mjs';
 import { pythonWithTorch } from './support/python.mjs';
 import { writeAllBut } from './support/results.mjs';
@@ -44,6 +46,7 @@ const sections = {
   goals: goalsSection,
   ops: opsSection,
   calls: callsSection,
+  guards: guardsSection,
   scopes: scopesSection,
   digits: digitsSection,
   optim: optimSection,
@@ -69,8 +72,8 @@ const usage = `usage: npm run bench -- [--quick] [--types] [--build] [--write] [
   --types   also what the declarations cost the compiler
   --build   also what building costs (compiles the addon anew)
   --write   writes bench/RESULTS.md too, which the README quotes
-  --save    writes the ratios of ops and calls with their confidence to a file, as a baseline
-  --compare compares them with such a file, and fails if a ratio got worse beyond doubt`;
+  --save    writes the ratios of ops and calls with their confidence to a file, as a baseline, from ${RUNS} runs
+  --compare compares them with such a file, and fails if a ratio got worse beyond doubt in up to ${RUNS} runs`;
 
 function readOptions() {
   try {
@@ -87,7 +90,7 @@ function readOptions() {
         only: {
           type: 'string',
           default:
-            'goals,ops,calls,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
+            'goals,ops,calls,guards,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;
@@ -98,7 +101,10 @@ function readOptions() {
 
 function readBaseline(file) {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    const { place, ratios } = JSON.parse(readFileSync(file, 'utf8'));
+    if (typeof place?.processor !== 'string' || typeof ratios !== 'object')
+      throw new Error('it has no place or no ratios');
+    return { place, ratios };
   } catch (error) {
     throw new StepError(`--compare: expected a file that --save wrote, got ${file}: ${error.message}`);
   }
@@ -126,20 +132,29 @@ await runMain(async () => {
   for (const [name, section] of Object.entries(sections)) {
     if (chosen.has(name)) parts.push(await section(plan, measured, python));
   }
+  /** The first is the run of the sections; each further one starts its programs anew. */
+  const everything = new Set(['ops', 'calls']);
+  let runs = 0;
+  const isWhole = [...everything].every((name) => chosen.has(name));
+  const run = () => ratiosOf(runs++ === 0 && isWhole ? measured : measurements(plan, undefined, everything), forms);
+  const place = placeOf(findLibtorch().version);
   const worse = [];
-  if (options.compare !== undefined || options.save !== undefined) {
-    const ratios = await ratiosOf(measured, forms);
-    if (options.compare !== undefined) {
-      const compared = compare(readBaseline(options.compare), ratios);
-      worse.push(...compared.filter(({ verdict }) => verdict === 'slower' || verdict === 'gone'));
-      parts.push(compareSection(compared));
-    }
-    if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(ratios, null, 2)}\n`);
+  if (options.compare !== undefined) {
+    const base = readBaseline(options.compare);
+    const tolerance = toleranceFor(base.place, place);
+    const result = await confirmed(base.ratios, run, tolerance);
+    worse.push(...result.worse);
+    parts.push(compareSection(result, tolerance, base.place));
+  }
+  if (options.save !== undefined) {
+    const all = [];
+    while (all.length < RUNS) all.push(await run());
+    writeFileSync(options.save, `${JSON.stringify({ place, ratios: pooled(all) }, null, 2)}\n`);
   }
   const text = `${parts.join('\n\n')}\n`;
   process.stdout.write(text);
   if (options.write) writeAllBut(text, SERVICE);
   if (worse.length > 0) {
-    throw new StepError(`--compare: worse than the baseline: ${worse.map(({ name }) => name).join('; ')}.`);
+    throw new StepError(`--compare: worse than the baseline: ${worse.join('; ')}.`);
   }
 });

@@ -20,12 +20,18 @@ import { publics } from './addon/wrappers';
 import { publicFunction } from './call/define';
 import { camelCase } from './call/signature';
 import { passOnWarnings, warn } from './call/warnings';
-import * as written from './torch';
+import * as core from './core';
+import { addLate, makeLateFunctions } from './late';
 
 /** Makes Python's names throw in a namespace and those inside it. torch.ops has libtorch's own names. */
 function reportMissingNamesIn(at: string, space: object): void {
   reportMissingNames(at, space, { read: (name) => elsewhere[`${at}.${name}`] });
-  for (const [name, inner] of Object.entries(space)) {
+  reportMissingNamesInside(at, space);
+}
+
+/** The same in those inside it, without a use of what is loaded late. */
+function reportMissingNamesInside(at: string, space: object): void {
+  for (const [name, { value: inner }] of Object.entries(Object.getOwnPropertyDescriptors(space))) {
     if (inner === ops || typeof inner !== 'object' || inner === null || !Object.isExtensible(inner)) continue;
     if (Object.getPrototypeOf(inner) === Object.prototype) reportMissingNamesIn(`${at}.${name}`, inner);
   }
@@ -68,7 +74,7 @@ patchAssert();
 type Functions = Record<string, unknown>;
 
 /** The hand-written functions. */
-const torch = countArguments(written);
+const torch = { ...countArguments(core), ...makeLateFunctions() };
 
 const module_: Functions = {};
 
@@ -100,15 +106,7 @@ const functionsIn = (space: object): object[] =>
   });
 const likeOps: readonly object[] = [torch.full, torch.tensor, torch.backward];
 registerKinds({
-  unrecorded: [
-    torch.scope,
-    torch.noGrad,
-    torch.enableGrad,
-    torch.inferenceMode,
-    torch.autocast,
-    torch.amp.autocast,
-    torch.audit.label,
-  ],
+  unrecorded: [torch.scope, torch.noGrad, torch.enableGrad, torch.inferenceMode, torch.autocast, torch.audit.label],
   handWritten: functionsIn(torch).filter((fn) => !likeOps.includes(fn)),
 });
 
@@ -126,7 +124,11 @@ for (const [alias, name] of Object.entries(dtypeAliases)) module_[alias] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
 // torch.nn: modules, and the functions of torch.nn.functional.
-Object.assign(module_, classes, torch, { ops, nn: { ...(module_.nn as Functions), ...torch.nn } });
+Object.assign(module_, classes, torch, { ops });
+addLate(module_, (at, values) => {
+  registerKinds({ unrecorded: at === 'amp' ? [values.autocast as object] : [], handWritten: functionsIn(values) });
+  reportMissingNamesInside(`torch.${at}`, values);
+});
 startDebug(module_);
 reportMissingNamesIn('torch', module_);
 

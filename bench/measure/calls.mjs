@@ -36,5 +36,5 @@ export async function measureCalls({ rounds, ms }, withData) {
   const names = [...questionsOf(forms), ...(withData ? questionsOf(data) : [])];
   const questions = names.map((name) => ({ name, text: `${name} ${ms}` }));
   const answers = await step('calls', () => inTurn({ commands, questions, rounds, seconds: 120 + (100 * ms) / 1000 }));
-  return figuresOf(answers, 'ns').node;
+  return { ns: figuresOf(answers, 'ns').node, cpu: figuresOf(answers, 'cpu').node };
 }

@@ -10,7 +10,7 @@ const milliseconds = (values) => values.map((value) => value / 1e6);
 
 /** @param {import('../plan.mjs').Plan} plan @param {import('../measured.mjs').Measured} measured */
 export async function callsSection(plan, measured) {
-  const ns = await measured.calls();
+  const { ns } = await measured.calls();
   const formRows = Object.entries(forms).flatMap(([base, others]) =>
     Object.entries(others).map(([name, title]) => [
       title,

@@ -151,7 +151,7 @@ function scopeRows({ ns, cpu }) {
 /** The largest cost of overload choice and options in a positional call, in ns. */
 const CALL = 60;
 
-/** @param {Awaited<ReturnType<import('../measured.mjs').Measured['calls']>>} ns */
+/** @param {Awaited<ReturnType<import('../measured.mjs').Measured['calls']>>['ns']} ns */
 function callRows(ns) {
   const row = (title, form, base) => {
     const more = added(ns[form], ns[base]);
@@ -181,7 +181,7 @@ export async function goalsSection(plan, measured) {
   const ops = await measured.ops();
   const digits = await measured.digits();
   const scopes = await measured.scopes();
-  const calls = await measured.calls();
+  const { ns: calls } = await measured.calls();
   const memory = await measured.memory();
   const examples = await measured.examples();
   const rows = [

@@ -1,25 +1,38 @@
-/** The time to load the library, beyond starting Node, compared with PyTorch's import. */
+/** The time to load the library, beyond starting Node, compared with libtorch alone and with PyTorch's import. */
+import { findLibtorch } from '../../scripts/libtorch.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { output } from '../support/child.mjs';
-import { integer, range, table } from '../support/markdown.mjs';
-import { median, noise, summarise } from '../support/stats.mjs';
+import { integer, none, range, table, times } from '../support/markdown.mjs';
+import { median, noise, quartiles, summarise } from '../support/stats.mjs';
 
-async function milliseconds(command) {
+/** What a program prints last, if it is of Node. */
+const ENDING = `; const { user, system } = process.cpuUsage();
+  console.log(JSON.stringify({ cpu: (user + system) / 1e3, rss: process.memoryUsage.rss() }))`;
+
+/** libtorch's libraries, loaded as addons are, without any of ours. Node says that they are no addons, and keeps them. */
+const alone = (files) => `
+  const lazyAndKept = require('node:os').constants.dlopen.RTLD_LAZY | 0x1000;
+  for (const file of ${JSON.stringify(files)}) {
+    try { process.dlopen({ exports: {} }, file, lazyAndKept); } catch (error) {
+      if (!/self-register/.test(error.message)) throw error;
+    }
+  }`;
+
+async function measured(command) {
   const start = performance.now();
-  await output(command);
-  return performance.now() - start;
+  const text = await output(command);
+  const wall = performance.now() - start;
+  return { wall, ...(text.trim() === '' ? {} : JSON.parse(text)) };
 }
 
-async function measure(loads, pairs) {
-  const taken = pairs.map(() => ({ with: [], without: [] }));
+/** @param {number} loads @param {Record<string, string[]>} commands @returns {Promise<Record<string, any[]>>} */
+async function measure(loads, commands) {
+  const taken = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
   // The first round fills the file cache and is not counted.
   for (let round = -1; round < loads; round++) {
-    for (const [i, { bare, loading }] of pairs.entries()) {
-      const without = await milliseconds(bare);
-      const loaded = await milliseconds(loading);
-      if (round < 0) continue;
-      taken[i].without.push(without);
-      taken[i].with.push(loaded);
+    for (const [name, command] of Object.entries(commands)) {
+      const figures = await measured(command);
+      if (round >= 0) taken[name].push(figures);
     }
   }
   return taken;
@@ -31,22 +44,42 @@ async function measure(loads, pairs) {
  * @param {string | undefined} python
  */
 export async function loadSection({ loads }, _measured, python) {
-  const node = process.execPath;
-  const pairs = [
-    { title: "`require('libtorch-node')`", bare: [node, '-e', '0'], loading: [node, '-e', "require('libtorch-node')"] },
-  ];
-  if (python !== undefined) {
-    pairs.push({ title: '`import torch`', bare: [python, '-c', '0'], loading: [python, '-c', 'import torch'] });
-  }
-  const taken = await step('load time', () => measure(loads, pairs));
-  const rows = pairs.map(({ title }, i) => {
-    const own = taken[i].with.map((value, round) => value - taken[i].without[round]);
-    return [title, integer(median(own)), range(summarise(taken[i].with)), range(summarise(taken[i].without))];
+  const node = (source) => [process.execPath, '-e', `${source}${ENDING}`];
+  const rows = {
+    library: ["`require('libtorch-node')`", 'node'],
+    libtorch: ['libtorch alone, in Node', 'node'],
+    ...(python === undefined ? {} : { python: ['`import torch`', 'bare python'] }),
+  };
+  const { torch_cpu, c10, ...others } = findLibtorch().files;
+  const commands = {
+    node: node(''),
+    library: node("require('libtorch-node')"),
+    libtorch: node(alone([c10, torch_cpu, ...Object.values(others)])),
+    ...(python === undefined ? {} : { 'bare python': [python, '-c', '0'], python: [python, '-c', 'import torch'] }),
+  };
+  const taken = await step('load time', () => measure(loads, commands));
+  const walls = (name) => taken[name].map(({ wall }) => wall);
+  const cells = Object.entries(rows).map(([name, [title, bare]]) => {
+    const own = walls(name).map((value, round) => value - walls(bare)[round]);
+    const { cpu, rss } = taken[name][0];
+    return [
+      title,
+      integer(median(own)),
+      range(summarise(walls(name))),
+      range(summarise(walls(bare))),
+      cpu === undefined ? none : range(summarise(taken[name].map((one) => one.cpu))),
+      rss === undefined ? none : `${integer(median(taken[name].map((one) => one.rss)) / 1e6)} MB`,
+    ];
   });
+  const ratios = taken.library.map(({ cpu }, round) => cpu / taken.libtorch[round].cpu);
+  const [low, middle, high] = quartiles(ratios);
   return [
     '## Load time',
-    `Milliseconds, medians (min–max) of ${loads} loads, with the files in the cache.`,
-    table(['', 'Own', 'Whole process', 'Bare process'], rows),
-    noise(pairs.map(({ title }, i) => [title, summarise(taken[i].with)])),
+    `Milliseconds, medians (min–max) of ${loads} loads, all programs in turn, with the files in the cache. "libtorch alone" loads its ` +
+      'libraries into Node, and nothing else. CPU time and RSS are of the whole process.',
+    table(['', 'Own', 'Whole process', 'Bare process', 'in CPU time', 'RSS'], cells),
+    `\`require('libtorch-node')\` takes ${times(middle)} (${low.toFixed(2)}–${high.toFixed(2)}) the CPU time of libtorch alone, the ` +
+      'median of the ratios within a round; goal: at most 1.15×.',
+    noise(Object.entries(rows).map(([name, [title]]) => [title, summarise(walls(name))])),
   ].join('\n\n');
 }

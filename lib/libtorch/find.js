@@ -10,7 +10,6 @@
  * A named libtorch that does not fit is an error: the search stops there. Plain JavaScript, since a fresh checkout needs it
  * before TypeScript can be compiled.
  */
-const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { LibtorchError } = require('./error.js');
@@ -50,6 +49,7 @@ function pytorchFolder(env) {
     'import importlib.util, os\n' +
     "spec = importlib.util.find_spec('torch')\n" +
     "print(os.path.dirname(spec.origin) if spec and spec.origin else '')";
+  const { spawnSync } = require('node:child_process'); // here, because loading it takes longer than the rest of this file
   const { status, stdout, stderr, error } = spawnSync('python3', ['-I', '-c', program], {
     encoding: 'utf8',
     env: { ...env, PATH: absolutePath(env) },

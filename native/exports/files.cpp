@@ -1,16 +1,17 @@
 // Bytes of files: the tensors that they are read into, and those that they are written from.
 #include <ATen/ops/empty.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "native/checksum/crc32.h"
 #include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
+#include "native/exports/huge_pages.h"
 
 namespace ltn {
 namespace {
@@ -18,28 +19,12 @@ namespace {
 // Linux writes less than 2 GiB per call.
 constexpr size_t kMaxWrite = size_t{1} << 30;
 
-#ifdef MADV_HUGEPAGE
-// Requests huge pages: allocating and clearing 4 KiB pages takes longer than reading a file from the page cache. Whole
-// huge pages inside the memory only, so that it does not grow. A failed madvise is not an error. 2 MiB are a multiple
-// of every ordinary page. Where huge pages are larger, as with ordinary ones of 64 KiB, the kernel uses those that fit.
-void prefer_huge_pages(void* data, size_t bytes) {
-  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
-  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
-  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(kHuge - 1);
-  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
-}
-#else
-void prefer_huge_pages(void*, size_t) {}
-#endif
-
 // newBytes(length): memory for fillBytes or readBytes. Not an op: a loader's data is available at once, also inside
 // torch.run.
 napi_value new_bytes(Call& call) {
   const int64_t length = read_int(call, call.arguments[0], 0);
   if (length < 0) throw BadArgument(0, "a length of 0 or more", std::to_string(length));
-  at::Tensor bytes = at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte));
-  prefer_huge_pages(bytes.data_ptr(), static_cast<size_t>(length));
-  return write_result(call, std::move(bytes));
+  return write_result(call, at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte)));
 }
 
 // The memory of `self` from a byte on, with at least `bytes` left.
@@ -81,7 +66,9 @@ napi_value read_bytes(Call& call) {
   const auto length = static_cast<size_t>(self.numel());
   size_t done = 0;
   while (done < length) {
-    const size_t wanted = sum == nullptr ? length - done : std::min(length - done, kPart);
+    const size_t in_page = reinterpret_cast<uintptr_t>(to + done) % kHugePage;
+    if (in_page == 0 && length - done >= kHugePage) HugePages::prefer(to + done);
+    const size_t wanted = std::min({length - done, kHugePage - in_page, sum == nullptr ? kHugePage : kPart});
     const ssize_t got = pread(descriptor, to + done, wanted, static_cast<off_t>(from) + static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "native/compat.h"
+#include "native/ops/elements.h"
 
 namespace ltn {
 
@@ -86,9 +87,14 @@ inline bool are_readable(const at::Tensor& numbers) {
 // Whether all numbers that can be read are at least `least` and at most `most`.
 inline bool all_between(const at::Tensor& numbers, int64_t least, int64_t most) {
   if (!are_readable(numbers)) return true;
-  const at::NoGradGuard no_grad;
-  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
-  return numbers.min().item<int64_t>() >= least && numbers.max().item<int64_t>() <= most;
+  const auto by_ops = [&] {
+    const at::NoGradGuard no_grad;
+    const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+    return numbers.min().item<int64_t>() < least || numbers.max().item<int64_t>() > most;
+  };
+  if (!are_plain(numbers)) return !by_ops();
+  const auto is_outside = [=](int64_t number) { return (number < least) | (number > most); };
+  return !any_integer(numbers, is_outside, by_ops);
 }
 
 // The same for at least 0 and below the bound.

@@ -8,41 +8,31 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "native/compat.h"
+#include "native/ops/elements.h"
 
 namespace ltn {
 
-template <class To, class From>
-bool holds_in_memory(const at::Tensor& numbers, To wanted) {
-  const From* const first = numbers.data_ptr<From>();
-  const int64_t count = numbers.numel();
-  bool found = false;
-  for (int64_t i = 0; i < count; ++i) found |= static_cast<To>(first[i]) == wanted;
-  return found;
-}
-
 // Whether an element equals `wanted` once it is converted to that type.
 template <class To>
+bool holds_in_memory(const at::Tensor& plain, To wanted) {
+  const auto is_wanted = [wanted](auto number) {
+    return std::is_signed<decltype(number)>::value && static_cast<To>(number) == wanted;
+  };
+  return any_integer(plain, is_wanted, [] { return false; });
+}
+
+template <class To>
 bool holds_number(const at::Tensor& numbers, To wanted) {
+  if (are_plain(numbers)) return holds_in_memory<To>(numbers, wanted);
   if (!numbers.is_cpu() || numbers.is_nested() || numbers._is_zerotensor() || numbers.numel() == 0) return false;
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
   if (numbers.layout() == at::kSparse) return holds_number(numbers._values(), wanted);
   if (numbers.layout() != at::kStrided) return holds_number(numbers.values(), wanted);
-  const at::Tensor dense = numbers.resolve_neg().contiguous();
-  switch (dense.scalar_type()) {
-    case at::kChar:
-      return holds_in_memory<To, int8_t>(dense, wanted);
-    case at::kShort:
-      return holds_in_memory<To, int16_t>(dense, wanted);
-    case at::kInt:
-      return holds_in_memory<To, int32_t>(dense, wanted);
-    case at::kLong:
-      return holds_in_memory<To, int64_t>(dense, wanted);
-    default:  // unsigned
-      return false;
-  }
+  return holds_in_memory<To>(numbers.resolve_neg().contiguous(), wanted);
 }
 
 template <class To>
@@ -71,12 +61,22 @@ bool divides_lowest(const at::Tensor& self, const at::Tensor& other) {
   return self.to(kType).eq(lowest).logical_and(other.to(kType).eq(-1)).any().item<bool>();
 }
 
+template <class Self, class Other>
+at::ScalarType common_type(const Self& self, const Other& other) {
+  return at::result_type(self, other);
+}
+
+// Without the general rules, which cost more than the op's other checks.
+inline at::ScalarType common_type(const at::Tensor& self, const at::Tensor& other) {
+  return self.scalar_type() == other.scalar_type() ? self.scalar_type() : at::result_type(self, other);
+}
+
 // Whether the lowest integer is divided by -1. `Self` and `Other` are tensors or a number. Smaller types are divided as
 // int32, which has the result.
 template <class Self, class Other>
 bool overflows(const Self& self, const Other& other) {
   if (!is_integral(self) || !is_integral(other)) return false;
-  switch (at::result_type(self, other)) {
+  switch (common_type(self, other)) {
     case at::kInt:
       return divides_lowest<int32_t>(self, other);
     case at::kLong:
@@ -102,7 +102,7 @@ bool has_quotient(const Self& self, const Other& other, const Mode& mode) {
 // For lcm, which divides by the greatest common divisor: -1 for the lowest integer and some others.
 inline bool has_multiple(const at::Tensor& self, const at::Tensor& other) {
   if (!is_integral(self) || !is_integral(other)) return true;
-  switch (at::result_type(self, other)) {
+  switch (common_type(self, other)) {
     case at::kInt:
       return !holds_number(self, std::numeric_limits<int32_t>::min());
     case at::kLong:

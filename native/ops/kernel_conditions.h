@@ -107,9 +107,16 @@ inline bool holds_degrees(const at::Tensor& degrees) {
       degrees.is_complex()) {
     return true;
   }
-  const at::NoGradGuard no_grad;
-  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
-  return !degrees.to(at::kDouble).gt(static_cast<double>(kMaxDegree)).any().item<bool>();
+  const auto by_ops = [&] {
+    const at::NoGradGuard no_grad;
+    const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+    return degrees.to(at::kDouble).gt(static_cast<double>(kMaxDegree)).any().item<bool>();
+  };
+  if (!are_plain(degrees)) return !by_ops();
+  const auto is_high = [](double degree) { return degree > static_cast<double>(kMaxDegree); };
+  if (degrees.scalar_type() == at::kFloat) return !any_in_memory<float>(degrees, is_high);
+  if (degrees.scalar_type() == at::kDouble) return !any_in_memory<double>(degrees, is_high);
+  return !any_integer(degrees, is_high, by_ops);
 }
 
 // The labels that a CTC loss reads: the first `lengths[i]` of row i, or, of a vector, as many as all lengths together.

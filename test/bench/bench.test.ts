@@ -37,6 +37,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Goals',
     'Ops',
     'Calls',
+    'Guards',
     'Scopes',
     'Digits',
     'Optimizers',
@@ -100,6 +101,18 @@ test('calls: every form of call and of input is there', () => {
   for (const [, cells] of [...forms!].slice(1)) expect(cells[2]).toMatch(/^-?\d+$/);
 });
 
+test('guards: each condition has its time, and a verdict unless it reads elements', () => {
+  const [guards] = sections.get('Guards')!;
+  expect(guards!.get('')).toEqual(['looks at', 'Guard', 'Op', 'Of the op', '']);
+  expect(rowsOf('Guards').length).toBe(11);
+  for (const row of rowsOf('Guards')) {
+    const [looks, ns, op, share, verdict] = guards!.get(row)!;
+    for (const figure of [ns, op]) expect(Number(figure)).toBeGreaterThanOrEqual(0);
+    expect(share).toMatch(/^[\d.]+%$/);
+    expect(verdict).toMatch(looks!.startsWith('each') ? /^–$/ : /^(met|\*\*missed\*\*)$/);
+  }
+});
+
 test('files: saving and loading have times and multiples', () => {
   const [files] = sections.get('Files')!;
   const titles = ['`torch.save`, both sync to the disk', '`torch.save`, PyTorch does not sync', '`torch.load`'];
@@ -125,7 +138,7 @@ test('digits: Node and PyTorch learn the same', () => {
 
 test('load, memory, async and audit: every row is there', () => {
   expect(rowsOf('Async')).toEqual(['throughput, `torch.async` / synchronous', 'delay of the event loop, p99']);
-  expect(rowsOf('Load time')).toEqual(["`require('libtorch-node')`", '`import torch`']);
+  expect(rowsOf('Load time')).toEqual(["`require('libtorch-node')`", 'libtorch alone, in Node', '`import torch`']);
   expect(rowsOf('Memory')).toEqual([
     '20 × 1 MiB `zeros`, nothing disposed',
     '1,000 × `add`, nothing disposed',

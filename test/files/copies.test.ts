@@ -191,7 +191,8 @@ test('a file that shrinks after its size was read: an error, as for a part that 
 /** Exists where Linux supports huge pages, whether enabled or not. */
 const HUGE_PAGES = '/sys/kernel/mm/transparent_hugepage';
 
-test('a large file is read into huge pages of at most its size', async () => {
+// The first one is always tried. How many follow depends on what the kernel takes for them (native/exports/huge_pages.h).
+test('a large file is read into huge pages, of at most its size', async () => {
   const answer = await ask(`
     const fs = require('fs');
     const file = ${JSON.stringify(at('large.npy'))};
@@ -202,9 +203,9 @@ test('a large file is read into huge pages of at most its size', async () => {
     const before = advised();
     const tensor = torch.npy.load(file);
     const bytes = advised() - before;
-    answer({ sum: tensor.sum().item(), least: bytes >= (60 << 20), most: bytes <= (64 << 20) });
+    answer({ sum: tensor.sum().item(), least: bytes >= (2 << 20), whole: bytes % (2 << 20), most: bytes <= (64 << 20) });
   `);
-  expect(answer).toEqual({ sum: 2 ** 24, least: fs.existsSync(HUGE_PAGES), most: true });
+  expect(answer).toEqual({ sum: 2 ** 24, least: fs.existsSync(HUGE_PAGES), whole: 0, most: true });
 });
 
 test('a file that is truncated or modified while it is read is an error', () => {

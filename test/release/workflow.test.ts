@@ -197,6 +197,7 @@ describe('the release', () => {
         /^npm test$/,
         /npm run test:nodes -- 22 24 26/,
         /npm run test:tarball/,
+        /npm run bench -- .*--compare bench\/baseline\.json/,
         /sha256sum --check/,
       ],
     ].map((what) => indexOf(packing!, what));
