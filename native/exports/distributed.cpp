@@ -67,15 +67,38 @@ Jobs& jobs_of(Call&) {
   return *jobs_of_thread;
 }
 
+// Of a worker that uses torch.distributed. Thread: the environment's JS thread only.
+thread_local napi_env worker_of_thread = nullptr;  // an environment has its own thread
+
+bool is_worker() noexcept { return worker_of_thread != nullptr; }
+
+// A terminated environment refuses every function that could run JavaScript; this one runs none.
+bool is_terminated() noexcept {
+  const napi_env env = worker_of_thread;
+  napi_handle_scope scope = nullptr;
+  if (napi_open_handle_scope(env, &scope) != napi_ok) return false;
+  napi_value value = nullptr, same = nullptr;
+  bool has_error = true;
+  const bool can_ask = napi_get_boolean(env, true, &value) == napi_ok &&
+                       napi_is_exception_pending(env, &has_error) == napi_ok && !has_error;
+  const bool ended = can_ask && napi_coerce_to_bool(env, value, &same) != napi_ok;
+  napi_close_handle_scope(env, scope);
+  return ended;
+}
+
+constexpr distributed::Interrupts kInterrupts{&is_worker, &is_terminated};
+
 // The environment ends. Hooks run last added first, so this one runs before the slot table frees its tensors.
 void end_environment(void*) {
   if (jobs_of_thread != nullptr) jobs_of_thread->close();
   jobs_of_thread = nullptr;
+  worker_of_thread = nullptr;
 }
 
-// distributedOpen(file, onMail)
+// distributedOpen(file, onMail, isMainThread)
 napi_value open(Call& call) {
-  distributed::open_library(text_at(call, 0));
+  distributed::open_library(text_at(call, 0), kInterrupts);
+  if (!read_bool(call, call.arguments[2], 2)) worker_of_thread = call.env;
   if (jobs_of_thread != nullptr) {
     jobs_of_thread->set_receiver(call.arguments[1]);
     return nullptr;
@@ -306,7 +329,7 @@ napi_value start(Call& call) {
 }
 
 const Export kDistributedExports[] = {
-    ltn::exported_body<&open, 2>("distributedOpen", "distributedOpen(str file, func onMail) -> ()"),
+    ltn::exported_body<&open, 3>("distributedOpen", "distributedOpen(str file, func onMail, bool isMainThread) -> ()"),
     ltn::exported_body<&mail, 0>("distributedMail", "distributedMail() -> int[]"),
     ltn::exported_body<&take, 1>("distributedTake", "distributedTake(int job) -> Any"),
     ltn::exported_body<&abandon, 1>("distributedAbandon", "distributedAbandon(int job) -> ()"),
