@@ -6,6 +6,7 @@
 
 #include "native/distributed/jobs.h"
 #include "native/distributed/open.h"
+#include "native/env/environment_end.h"
 #include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 #include "native/exports/owned_external.h"
@@ -72,21 +73,9 @@ thread_local napi_env worker_of_thread = nullptr;  // an environment has its own
 
 bool is_worker() noexcept { return worker_of_thread != nullptr; }
 
-// A terminated environment refuses every function that could run JavaScript; this one runs none.
-bool is_terminated() noexcept {
-  const napi_env env = worker_of_thread;
-  napi_handle_scope scope = nullptr;
-  if (napi_open_handle_scope(env, &scope) != napi_ok) return false;
-  napi_value value = nullptr, same = nullptr;
-  bool has_error = true;
-  const bool can_ask = napi_get_boolean(env, true, &value) == napi_ok &&
-                       napi_is_exception_pending(env, &has_error) == napi_ok && !has_error;
-  const bool ended = can_ask && napi_coerce_to_bool(env, value, &same) != napi_ok;
-  napi_close_handle_scope(env, scope);
-  return ended;
-}
+bool is_ended() noexcept { return is_terminated(worker_of_thread); }
 
-constexpr distributed::Interrupts kInterrupts{&is_worker, &is_terminated};
+constexpr distributed::Interrupts kInterrupts{&is_worker, &is_ended};
 
 // The environment ends. Hooks run last added first, so this one runs before the slot table frees its tensors.
 void end_environment(void*) {
