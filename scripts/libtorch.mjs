@@ -71,9 +71,10 @@ export function linkFlags(libtorch, platform = process.platform) {
  * What compiles and links the second addon (native/c10d), or null if a part is missing: c10d's Gloo in libtorch's headers, or
  * Gloo's own headers. They lie in the system's folders or beside those of libtorch.
  * @param {Libtorch} libtorch
+ * @param {readonly string[]} [system] other folders than those of this system, for a cross compiler
  */
-export function c10dFlags(libtorch) {
-  const folders = [...libtorch.includes, ...systemIncludes];
+export function c10dFlags(libtorch, system = systemIncludes) {
+  const folders = [...libtorch.includes, ...system];
   const has = (name) => folders.some((dir) => existsSync(path.join(dir, name)));
   if (!has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') || !has('gloo/config.h')) return null;
   // Headers that others include: one of libtorch in Debian's package of 1.13, one of Gloo in all of Debian's.

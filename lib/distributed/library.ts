@@ -15,7 +15,7 @@ export type Opaque = { readonly opaque: unique symbol };
 
 declare module '../addon/interface' {
   interface Native {
-    distributedOpen(file: string, onMail: () => void): void;
+    distributedOpen(file: string, onMail: () => void, isMainThread: boolean): void;
     /** The jobs that have ended. */
     distributedMail(): number[];
     /** Why a job failed or null, whether that was a timeout, and its result. */
@@ -60,6 +60,8 @@ declare module '../addon/interface' {
     ): number;
     /** Waits on this thread until all ranks have the tensors of rank `root` of the group. */
     reducerBroadcast(group: Opaque, tensors: readonly number[], root: number): void;
+    /** The same, with ZeroRedundancyOptimizer's name in errors. */
+    zeroBroadcast(group: Opaque, tensors: readonly number[], root: number): void;
     /** Jobs in progress, shared by all copies of the library that use one addon. */
     distributedJobs?: Map<number, Job>;
   }
@@ -100,7 +102,7 @@ export function openLibrary(fn: string): void {
     () => {
       enter(null); // the mailbox belongs to no scope
       try {
-        native.distributedOpen(file, onMail);
+        native.distributedOpen(file, onMail, isMainThread);
       } catch (error) {
         throw distributedError(fn, `the second addon cannot be loaded: ${(error as Error).message}`);
       }

@@ -112,7 +112,7 @@ export class ZeroRedundancyOptimizer<O extends object = Record<string, any>> ext
       this.#share(this.#inner, this);
       for (let rank = 0; rank < size; rank++) {
         const parameters = [...this.#owners].filter(([, owner]) => owner === rank).map(([parameter]) => parameter);
-        native.reducerBroadcast(
+        native.zeroBroadcast(
           _native,
           parameters.map(({ _handle }) => _handle),
           rank,

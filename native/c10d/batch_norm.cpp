@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "native/autograd/node_ptr.h"
+#include "native/c10d/interruption.h"
 #include "native/distributed/library.h"
 
 namespace ltn::c10d_addon {
@@ -56,6 +57,9 @@ void run(distributed::Group& group, distributed::Collective collective) {
     group.start(std::move(collective))->wait();
   } catch (const c10::Error& error) {
     throw DistributedError(error.what_without_backtrace());
+  } catch (const Interrupted&) {
+    group.abort();  // the other ranks wait for this one
+    throw;
   }
 }
 

@@ -1,6 +1,7 @@
 // The entry of the second addon, which native/distributed/open.cpp loads.
 #include "native/c10d/batch_norm.h"
 #include "native/c10d/group.h"
+#include "native/c10d/interruption.h"
 #include "native/c10d/reducer.h"
 #include "native/c10d/stores.h"
 #include "native/c10d/work.h"
@@ -17,6 +18,8 @@ const distributed::Library kLibrary{
 }  // namespace
 }  // namespace ltn::c10d_addon
 
-extern "C" __attribute__((visibility("default"))) const ltn::distributed::Library* ltn_distributed_library() {
+extern "C" __attribute__((visibility("default"))) const ltn::distributed::Library* ltn_distributed_library(
+    const ltn::distributed::Interrupts& interrupts) {
+  ltn::c10d_addon::set_interrupts(interrupts);
   return &ltn::c10d_addon::kLibrary;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "native/c10d/interruption.h"
 #include "native/c10d/transport.h"
 
 namespace ltn::c10d_addon {
@@ -47,6 +48,29 @@ void GlooBackend::end_work() noexcept {
     } catch (const std::exception&) {  // the timeout, or pairs that have failed before
     }
   }
+}
+
+std::function<void()> GlooBackend::ender() {
+  return [weak = c10::weak_intrusive_ptr<GlooBackend>(
+              c10::intrusive_ptr<GlooBackend>::unsafe_reclaim_from_nonowning(this))] {
+    if (const auto self = weak.lock()) self->end_work();
+  };
+}
+
+c10::intrusive_ptr<c10d::Work> GlooBackend::broadcast(std::vector<at::Tensor>& tensors,
+                                                      const c10d::BroadcastOptions& options) {
+  return interruptible(ProcessGroupGloo::broadcast(tensors, options), ender());
+}
+
+c10::intrusive_ptr<c10d::Work> GlooBackend::allreduce(std::vector<at::Tensor>& tensors,
+                                                      const c10d::AllreduceOptions& options) {
+  return interruptible(ProcessGroupGloo::allreduce(tensors, options), ender());
+}
+
+c10::intrusive_ptr<c10d::Work> GlooBackend::allgather(std::vector<std::vector<at::Tensor>>& outputs,
+                                                      std::vector<at::Tensor>& inputs,
+                                                      const c10d::AllgatherOptions& options) {
+  return interruptible(ProcessGroupGloo::allgather(outputs, inputs, options), ender());
 }
 
 c10::intrusive_ptr<GlooBackend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store,

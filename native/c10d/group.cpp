@@ -9,6 +9,7 @@
 
 #include "native/c10d/collectives.h"
 #include "native/c10d/gloo.h"
+#include "native/c10d/interruption.h"
 #include "native/c10d/release.h"
 #include "native/c10d/stores.h"
 #include "native/c10d/work.h"
@@ -73,6 +74,7 @@ std::shared_ptr<distributed::Work> C10dGroup::start(Collective collective) {
   const auto now = backend();
   TORCH_CHECK(now != nullptr, "the process group was destroyed");
   if (collective.kind == Kind::MonitoredBarrier) return std::make_shared<BlockingBarrier>(now, collective);
+  const NotWaitedFor starting;
   Launched launched = launch(*now, collective);
   return std::make_shared<C10dWork>(std::move(launched), std::move(collective));
 }

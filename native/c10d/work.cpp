@@ -3,6 +3,8 @@
 #include <ATen/core/ivalue_inl.h>
 #include <c10/util/Exception.h>
 
+#include "native/c10d/interruption.h"
+
 namespace ltn::c10d_addon {
 
 bool C10dWork::on_end(std::function<void(std::exception_ptr)> done) {
@@ -26,7 +28,7 @@ bool C10dWork::on_end(std::function<void(std::exception_ptr)> done) {
 }
 
 void C10dWork::wait() {
-  work_->wait();
+  wait_for(*work_, [] {});  // whoever started it ends the group
   if (finish_) finish_();
 }
 

@@ -149,9 +149,15 @@ struct Library {
   BatchNorm* batch_norm;  // batch_norm.h
 };
 
+// What ends a wait early. Lifetime: the process.
+struct Interrupts {
+  bool (*apply)() noexcept;      // whether this thread runs JavaScript that another one can end: that of a worker
+  bool (*requested)() noexcept;  // where they apply: whether that has happened
+};
+
 // Both addons are built together. The stamp catches a mixture of builds.
-constexpr const char* kStamp = "2 for libtorch " TORCH_VERSION;
+constexpr const char* kStamp = "3 for libtorch " TORCH_VERSION;
 constexpr const char* kEntry = "ltn_distributed_library";
-using Entry = const Library* (*)();
+using Entry = const Library* (*)(const Interrupts& interrupts);
 
 }  // namespace ltn::distributed

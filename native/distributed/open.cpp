@@ -18,7 +18,7 @@ std::atomic<const Library*> process_library{nullptr};
 
 }  // namespace
 
-const Library& open_library(const std::string& file) {
+const Library& open_library(const std::string& file, const Interrupts& interrupts) {
   const std::lock_guard<std::mutex> lock(process_opening);
   if (const Library* opened = process_library.load()) return *opened;
   // Never unloaded: threads of Gloo may outlive every environment.
@@ -29,7 +29,7 @@ const Library& open_library(const std::string& file) {
   }
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, kEntry));
   if (entry == nullptr) refuse(file + " is not the second addon of libtorch-node");
-  const Library* const found = entry();
+  const Library* const found = entry(interrupts);
   if (std::strcmp(found->stamp, kStamp) != 0) {
     refuse(file + " is of another build: expected " + kStamp + ", got " + found->stamp);
   }

@@ -9,7 +9,7 @@ namespace ltn::distributed {
 
 // Loads it at the first call, for the process. Throws CodedError ERR_TORCH_DISTRIBUTED if that is not possible. Any
 // thread.
-const Library& open_library(const std::string& file);
+const Library& open_library(const std::string& file, const Interrupts& interrupts);
 
 // The loaded one. Throws CodedError if there is none.
 const Library& library();

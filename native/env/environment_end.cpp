@@ -38,6 +38,19 @@ void end_pool_work_first(EnvState& state) noexcept {
 void main_environment_has_ended() noexcept { process_main_ended.store(true); }
 bool has_main_environment_ended() noexcept { return process_main_ended.load(); }
 
+// A terminated environment refuses every function that could run JavaScript; the one here runs none.
+bool is_terminated(napi_env env) noexcept {
+  napi_handle_scope scope = nullptr;
+  if (napi_open_handle_scope(env, &scope) != napi_ok) return false;
+  napi_value value = nullptr, same = nullptr;
+  bool has_error = true;
+  const bool can_ask = napi_get_boolean(env, true, &value) == napi_ok &&
+                       napi_is_exception_pending(env, &has_error) == napi_ok && !has_error;
+  const bool refused = can_ask && napi_coerce_to_bool(env, value, &same) != napi_ok;
+  napi_close_handle_scope(env, scope);
+  return refused;
+}
+
 #if defined(__APPLE__)
 bool is_main_thread() noexcept { return pthread_main_np() != 0; }
 #else

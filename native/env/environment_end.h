@@ -1,6 +1,8 @@
 // Work at the end of an environment, before its memory and that of others is freed.
 #pragma once
 
+#include <node_api.h>
+
 namespace ltn {
 
 class EnvState;
@@ -18,6 +20,9 @@ void end_pool_work_first(EnvState& state) noexcept;
 // any more. A worker's allocator lives as long as its memory.
 void main_environment_has_ended() noexcept;
 bool has_main_environment_ended() noexcept;
+
+// Whether a worker was told to end while it runs native code (worker.terminate()). The environment's JS thread only.
+bool is_terminated(napi_env env) noexcept;
 
 // Whether this is the initial thread of the process.
 bool is_main_thread() noexcept;

@@ -6,6 +6,7 @@
 
 #include "native/distributed/jobs.h"
 #include "native/distributed/open.h"
+#include "native/env/environment_end.h"
 #include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 #include "native/exports/owned_external.h"
@@ -67,15 +68,26 @@ Jobs& jobs_of(Call&) {
   return *jobs_of_thread;
 }
 
+// Of a worker that uses torch.distributed. Thread: the environment's JS thread only.
+thread_local napi_env worker_of_thread = nullptr;  // an environment has its own thread
+
+bool is_worker() noexcept { return worker_of_thread != nullptr; }
+
+bool is_ended() noexcept { return is_terminated(worker_of_thread); }
+
+constexpr distributed::Interrupts kInterrupts{&is_worker, &is_ended};
+
 // The environment ends. Hooks run last added first, so this one runs before the slot table frees its tensors.
 void end_environment(void*) {
   if (jobs_of_thread != nullptr) jobs_of_thread->close();
   jobs_of_thread = nullptr;
+  worker_of_thread = nullptr;
 }
 
-// distributedOpen(file, onMail)
+// distributedOpen(file, onMail, isMainThread)
 napi_value open(Call& call) {
-  distributed::open_library(text_at(call, 0));
+  distributed::open_library(text_at(call, 0), kInterrupts);
+  if (!read_bool(call, call.arguments[2], 2)) worker_of_thread = call.env;
   if (jobs_of_thread != nullptr) {
     jobs_of_thread->set_receiver(call.arguments[1]);
     return nullptr;
@@ -306,7 +318,7 @@ napi_value start(Call& call) {
 }
 
 const Export kDistributedExports[] = {
-    ltn::exported_body<&open, 2>("distributedOpen", "distributedOpen(str file, func onMail) -> ()"),
+    ltn::exported_body<&open, 3>("distributedOpen", "distributedOpen(str file, func onMail, bool isMainThread) -> ()"),
     ltn::exported_body<&mail, 0>("distributedMail", "distributedMail() -> int[]"),
     ltn::exported_body<&take, 1>("distributedTake", "distributedTake(int job) -> Any"),
     ltn::exported_body<&abandon, 1>("distributedAbandon", "distributedAbandon(int job) -> ()"),

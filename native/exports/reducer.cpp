@@ -1,5 +1,5 @@
-// DistributedDataParallel and SyncBatchNorm: lib/nn/parallel. Everything here runs on the JS thread, and waits for
-// other ranks where said.
+// DistributedDataParallel and SyncBatchNorm (lib/nn/parallel), ZeroRedundancyOptimizer (lib/optim). Everything here
+// runs on the JS thread, and waits for other ranks where said.
 #include "native/distributed/reducer.h"
 
 #include <memory>
@@ -139,6 +139,14 @@ constexpr Export reducer_export(const char* name, const char* schema) {
   return made;
 }
 
+// The same for the parameters of an optimizer.
+constexpr Export broadcast_of_zero() {
+  Export made =
+      exported_body<&broadcast, 3>("zeroBroadcast", "zeroBroadcast(external group, Tensor[] tensors, int root) -> ()");
+  made.row.name = "distributed.optim.ZeroRedundancyOptimizer.step";  // in messages
+  return made;
+}
+
 const Export kReducerExports[] = {
     reducer_export<&reducer_open, 8>("reducerOpen",
                                      "reducerOpen(external group, Tensor[] parameters, bool[] sparse, int bucketBytes, "
@@ -146,6 +154,7 @@ const Export kReducerExports[] = {
     reducer_export<&verify, 2>("reducerVerify", "reducerVerify(external group, Tensor[] parameters) -> ()"),
     reducer_export<&broadcast, 3>("reducerBroadcast",
                                   "reducerBroadcast(external group, Tensor[] tensors, int root) -> ()"),
+    broadcast_of_zero(),
     reducer_export<&before_forward, 2>("reducerBeforeForward",
                                        "reducerBeforeForward(external reducer, bool reduces) -> ()"),
     reducer_export<&before_backward, 2>("reducerBeforeBackward",

@@ -18,6 +18,7 @@ export const programs = [
   ['module', 'node esm.mjs'],
   ['lifetimes', 'node --expose-gc lifetimes.js'],
   ['worker', 'node worker.js'],
+  ['torch.distributed', 'node ranks.mjs'],
   [
     'leak-audit finds a leak',
     `(${audit} --json leak.json --check -- node leak.js leak; test $? = 1) && grep -q leak.js leak.json`,

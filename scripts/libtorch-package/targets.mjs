@@ -7,9 +7,12 @@ export const targets = {
   },
 };
 
-/** The releases of Debian for whose libtorch bindings are made, and the package with its libraries. */
+/**
+ * The releases of Debian for whose libtorch bindings are made, the package with its libraries, and those with other headers that
+ * its own include.
+ */
 export const systems = {
-  bookworm: { libtorch: 'libtorch1.13' },
-  trixie: { libtorch: 'libtorch2.6' },
-  forky: { libtorch: 'libtorch2.14' },
+  bookworm: { libtorch: 'libtorch1.13', headers: ['libgflags-dev', 'libgoogle-glog-dev'] },
+  trixie: { libtorch: 'libtorch2.6', headers: [] },
+  forky: { libtorch: 'libtorch2.14', headers: [] },
 };

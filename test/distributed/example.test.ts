@@ -3,11 +3,12 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
+import { startProgram } from '../support/program';
 import { ROOT } from '../support/torch';
 import { freePort } from './ddp/ranks';
 import { hasTorchrun } from './ranks';
 
-jest.setTimeout(240_000);
+jest.setTimeout(480_000);
 
 const folder = path.join(ROOT, 'examples/distributed');
 const few = ['--epochs', '1', '--steps', '3'];
@@ -39,15 +40,25 @@ test('run.mjs ends all ranks with one that fails, and refuses a wrong number of 
 
 const ifTorchrun = hasTorchrun() ? test : test.skip;
 
-ifTorchrun('launch/torchrun.sh starts ranks, which continue with the checkpoint', async () => {
+const script = path.join(folder, 'launch/torchrun.sh');
+const torchrunEnv = async (checkpoint: string) => ({
+  ...process.env,
+  ...{ CHECKPOINT: checkpoint, MASTER: `127.0.0.1:${await freePort()}`, OMP_NUM_THREADS: '1' },
+});
+
+async function inFolder(work: (made: string) => Promise<void>): Promise<void> {
   const made = fs.mkdtempSync(path.join(os.tmpdir(), 'torchrun-'));
   try {
+    await work(made);
+  } finally {
+    fs.rmSync(made, { recursive: true, force: true });
+  }
+}
+
+ifTorchrun('launch/torchrun.sh starts ranks, which continue with the checkpoint', () =>
+  inFolder(async (made) => {
     const start = async (epochs: string) => {
-      const env = {
-        ...process.env,
-        ...{ CHECKPOINT: path.join(made, 'digits.pt'), MASTER: `127.0.0.1:${await freePort()}`, OMP_NUM_THREADS: '1' },
-      };
-      const script = path.join(folder, 'launch/torchrun.sh');
+      const env = await torchrunEnv(path.join(made, 'digits.pt'));
       const { code, stdout, stderr } = await run('sh', [script, '--epochs', epochs, '--steps', '3'], { env });
       expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
       return stdout;
@@ -57,7 +68,39 @@ ifTorchrun('launch/torchrun.sh starts ranks, which continue with the checkpoint'
     const again = await start('2');
     expect(again).toMatch(/rank 1: continues after epoch 1/);
     expect(weights(again)[0]).not.toBe(a);
-  } finally {
-    fs.rmSync(made, { recursive: true, force: true });
-  }
-});
+  }),
+);
+
+/** The process of a rank in Node that torchrun has started with this checkpoint, once there is one. */
+function processOf(rank: number, checkpoint: string): number | undefined {
+  const wanted = [`RANK=${rank}`, `CHECKPOINT=${checkpoint}`];
+  return fs
+    .readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .find((pid) => {
+      try {
+        const variables = fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+        return wanted.every((each) => variables.includes(each));
+      } catch {
+        return false; // it has ended
+      }
+    });
+}
+
+ifTorchrun('torchrun starts all ranks again when one is killed, and they end with the same bits', () =>
+  inFolder(async (made) => {
+    const args = [script, '--epochs', '4', '--steps', '8'];
+    const whole = await run('sh', args, { env: await torchrunEnv(path.join(made, 'whole.pt')) });
+    const checkpoint = path.join(made, 'digits.pt');
+    const killed = startProgram('sh', args, await torchrunEnv(checkpoint));
+    await killed.shows(/rank 0: epoch 2/);
+    process.kill(processOf(1, checkpoint)!, 'SIGKILL');
+    const { code, stdout, stderr } = await killed.ended;
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stderr).toMatch(/rank 0: ERR_TORCH_(DISTRIBUTED|TIMEOUT)/);
+    expect(stdout).toMatch(/rank 1: continues after epoch [1-3]/);
+    expect(weights(stdout)).toEqual(weights(whole.stdout));
+    expect(weights(stdout)).toHaveLength(2);
+  }),
+);

@@ -15,9 +15,21 @@ test.each([
   ['a rank that does not send in time', 'late'],
   ['a recv that is aborted', 'aborts'],
   ['a group that is destroyed', 'destroys'],
+  ['a rank that ends before a step of ZeroRedundancyOptimizer', 'step'],
   ['a worker that is terminated in a collective', 'worker'],
 ])('%s', async (_, name) => {
   expectDone(await nodes('failures.mjs', 2, [name]));
+});
+
+test.each([
+  'the forward of SyncBatchNorm',
+  'the backward of SyncBatchNorm',
+  'the constructor of DistributedDataParallel',
+  'the second forward of DistributedDataParallel',
+  'a backward of DistributedDataParallel',
+  'a step of ZeroRedundancyOptimizer',
+])('a worker that is terminated while its thread waits in %s', async (name) => {
+  expectDone(await nodes('terminated.mjs', 2, [name]));
 });
 
 test('a rank that is killed', async () => {

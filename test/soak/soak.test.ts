@@ -3,6 +3,7 @@
  * `npm run soak -- --hours 2` is the long form (docs/reliability.md).
  */
 import * as path from 'node:path';
+import { withoutGloo } from '../distributed/ranks';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 
@@ -23,6 +24,36 @@ test(
     expect(rows.length).toBe(6);
     expect(stdout).toContain('workers killed: 1');
     expect(stdout).toMatch(/^- attach: .*recordings: \d/m);
+  },
+  limitMs(300_000),
+);
+
+const ranks = (...args: string[]) =>
+  run(process.execPath, [path.join(__dirname, 'ranks.cjs'), '--steps', '32', '--reduces', '2', ...args], {
+    env: { ...ordinaryEnv(), OMP_NUM_THREADS: '1' },
+    limitMs: 280_000,
+  });
+
+test(
+  'ranks hold the same after each step of DistributedDataParallel',
+  async () => {
+    const { code, stdout, stderr } = await ranks();
+    expect({ code, stderr: withoutGloo(stderr) }).toEqual({ code: 0, stderr: '' });
+    const held = stdout
+      .split('\n')
+      .filter((line) => /^\| [01] \| (true|false) \| \d+ tensors, [^;]* bytes \|/.test(line));
+    expect(held).toHaveLength(4);
+    expect(stdout).toMatch(/\nno failure\n$/);
+  },
+  limitMs(300_000),
+);
+
+test(
+  'a rank that keeps one tensor for each step is a failure',
+  async () => {
+    const { code, stderr } = await ranks('--plant', 'leak');
+    expect(code).toBe(1);
+    expect(withoutGloo(stderr)).toBe('rank 1: 22 different states after a step\n'.repeat(2));
   },
   limitMs(300_000),
 );

@@ -65,6 +65,15 @@ const cases = {
       await waiting;
     } else await assert.rejects(d.recv(torch.ones([4]), 0), lost);
   },
+  /** A step whose parameters another rank has: the error names the optimizer. */
+  async step() {
+    await join();
+    if (rank === 1) return;
+    const optimizer = new d.optim.ZeroRedundancyOptimizer([torch.ones([4], { requiresGrad: true })], torch.optim.SGD, {
+      lr: 0.1,
+    });
+    assert.throws(() => optimizer.step(), { ...lost, op: 'distributed.optim.ZeroRedundancyOptimizer.step' });
+  },
   /** A worker that is terminated with a collective in progress. */
   async worker() {
     if (rank === 1) return cases.destroys();
