@@ -76,6 +76,17 @@ test('each is an error that names the op and the argument, and nothing is left',
   }
 });
 
+test('so many combinations that their sizes alone would take all memory', () => {
+  const x = torch.ones([1]);
+  // libtorch is not asked: 2^31 takes more memory than a machine has, and the system may end another process.
+  expect(() => untyped.combinations(x, 2 ** 31, true)).toThrow(
+    /^aten::combinations: r: expected at most 4096, got 2147483648/,
+  );
+  const most = untyped.combinations(x, 512, true);
+  expect(most.shape).toEqual([1, 512]);
+  torch.disposeAll([x, most]);
+});
+
 test('each is an error in torch.async, in torch.run and by name too', async () => {
   const x = torch.rand([10, 4]);
   const message = 'bins: expected 4 numbers (one for each column of self), got 1';
