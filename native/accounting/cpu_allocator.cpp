@@ -144,15 +144,18 @@ void* new_block(size_t bytes) {
 
 // Charged memory between pages that cannot be touched.
 void* take_counted_fenced(size_t bytes) {
-  Charge charge(bytes);
-  void* data = take_fenced(bytes);
-  if (data == nullptr) {
-    call_free_memory(bytes);
+  void* data = nullptr;
+  if constexpr (kFenced) {  // otherwise a build without optimization would refer to functions that it does not have
+    Charge charge(bytes);
     data = take_fenced(bytes);
+    if (data == nullptr) {
+      call_free_memory(bytes);
+      data = take_fenced(bytes);
+    }
+    if (data == nullptr) fail_exhausted(bytes, "mmap failed");
+    charge.keep();
+    process_allocations.fetch_add(1, std::memory_order_relaxed);
   }
-  if (data == nullptr) fail_exhausted(bytes, "mmap failed");
-  charge.keep();
-  process_allocations.fetch_add(1, std::memory_order_relaxed);
   return data;
 }
 
