@@ -19,7 +19,7 @@ export const ops = {
 export const lifetimes = { scope: 'Node, scope', gc: 'Node, GC', 'scope-per-op': 'Node, scope per op' };
 
 /** The ops that `torch.capture` replays too. */
-const captured = ['expression', 'chain'];
+export const captured = ['expression', 'chain'];
 
 /**
  * @param {import('../plan.mjs').Plan} plan

@@ -89,10 +89,11 @@ test('the committed baseline has every ratio that a run has', () => {
   const { place, ratios } = JSON.parse(readFileSync(path.join(ROOT, 'bench', 'baseline.json'), 'utf8'));
   expect(Object.keys(place)).toEqual(['processor', 'node', 'libtorch']);
   const measure = (name: string) => pathToFileURL(path.join(ROOT, 'bench', 'measure', `${name}.mjs`)).href;
-  const program = `import { forms } from '${measure('calls')}'; import { lifetimes, ops } from '${measure('ops')}';
+  const program = `import { forms } from '${measure('calls')}'; import { captured, lifetimes, ops } from '${measure('ops')}';
     const calls = Object.entries(forms).flatMap(([raw, others]) => Object.keys(others).map((form) => form + ' / ' + raw));
     const all = Object.keys(lifetimes).flatMap((lifetime) => Object.keys(ops).map((op) => op + ', ' + lifetime + ' / cpp'));
-    console.log(JSON.stringify([...all, ...calls]));`;
+    const replays = captured.map((op) => op + ', captured / cpp');
+    console.log(JSON.stringify([...all, ...replays, ...calls]));`;
   const names = JSON.parse(
     execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' }),
   );
