@@ -48,6 +48,12 @@ bool all_have_dimensions(const Tensors& tensors) {
 inline int64_t number_of(int64_t number) { return number; }
 inline int64_t number_of(const c10::SymInt& number) { return number.expect_int(); }
 
+// Whether none is negative.
+template <class List>
+bool are_sizes(const List& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return number_of(size) >= 0; });
+}
+
 template <class List>
 bool has_length(const List& list, size_t length) {
   return list.size() == length;
