@@ -3,6 +3,8 @@
 
 const { fork } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 
 const PAGE_BYTES = 4096;
 
@@ -23,10 +25,14 @@ function figuresOf(pid) {
   }
 }
 
-/** A program that answers messages (program.cjs). What it says on stderr is kept for the report of its end. */
+/**
+ * A program that answers messages (program.cjs). What it says on stderr is kept for the report of its end. It runs in a folder of
+ * its own, which is removed at its end: hostile calls name files.
+ */
 function startProgram(file, args = []) {
   const env = { ...process.env, OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1', NODE_NO_WARNINGS: '1' };
-  const child = fork(file, args, { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const cwd = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-soak-'));
+  const child = fork(file, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   const waiting = new Map();
   let said = '';
   let id = 0;
@@ -42,6 +48,7 @@ function startProgram(file, args = []) {
   });
   const exited = new Promise((resolve) => {
     child.once('exit', (code, signal) => {
+      fs.rmSync(cwd, { recursive: true, force: true });
       for (const { reject } of waiting.values())
         reject(new Error(`it ended with ${signal ?? `status ${code}`}: ${said}`));
       waiting.clear();
