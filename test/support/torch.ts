@@ -63,26 +63,42 @@ async function turns(): Promise<void> {
 /** Longer than a worker of an earlier file needs to end, on a slow machine. */
 const MAX_WAIT_MS = 10_000;
 
+/** What is live, and what libtorch has allocated for it. */
+const live = () => ({ ...counts(), allocatedBytes: torch.memory().allocatedBytes });
+type Live = ReturnType<typeof live>;
+const NOTHING: Live = { tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0 };
+
+/**
+ * What Jest itself keeps of earlier files of this process. Each file has its own globals, but Node's modules are shared (what
+ * `import *` gives is a copy).
+ */
+const shared = require('node:v8') as { [name: symbol]: Live };
+const KEPT = Symbol.for('libtorch-node.test.kept');
+const kept = () => shared[KEPT] ?? NOTHING;
+
 /**
  * Jest runs several files in a process. What an earlier one left is freed before the tests of this one count: garbage, what
- * promises hold until a later turn, and what workers hold that end because their owner was collected. The tensors that Jest
- * itself keeps of an earlier file stay.
+ * promises hold until a later turn, and what workers hold that end because their owner was collected. What an earlier file has
+ * waited for in vain stays.
  */
 beforeAll(async () => {
   await turns();
-  for (const from = performance.now(); settled().tensors > 0 && performance.now() - from < MAX_WAIT_MS; ) {
+  for (const from = performance.now(); settled().tensors > kept().tensors && performance.now() - from < MAX_WAIT_MS; ) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+  shared[KEPT] = live();
 });
 
 /**
  * The counts of handles once the garbage of earlier tests is freed. Freed objects may have held others, so collections
- * continue, with pauses, until one frees nothing. Without any handle or memory there is nothing to free.
+ * continue, with pauses, until one frees nothing. If nothing is live but what was kept before the tests of this file, there is
+ * nothing to free.
  */
 export function settled(): Counts {
   const clock = new Int32Array(new SharedArrayBuffer(4));
   let last = counts();
-  if (last.tensors === 0 && last.storages === 0 && last.bytes === 0 && torch.memory().allocatedBytes === 0) return last;
+  const now = live();
+  if (Object.entries(kept()).every(([name, count]) => now[name as keyof Live] === count)) return last;
   for (let quiet = 0, tries = 0; quiet < 2 && tries < 100; tries++) {
     if (quiet === 0 && tries > 0) Atomics.wait(clock, 0, 0, 10);
     endCompiling();
