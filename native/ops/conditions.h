@@ -142,6 +142,14 @@ inline bool are_lengths(const at::Tensor& lengths) {
   return lengths.is_cpu() && lengths.layout() == at::kStrided && at::isIntegralType(lengths.scalar_type(), false);
 }
 
+// Such lengths, one after the other in memory: those of a view that negates, or of zeros without memory, too.
+inline at::Tensor longs_of(const at::Tensor& lengths) {
+  if (lengths.scalar_type() == at::kLong && are_plain(lengths)) return lengths;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return at::empty(lengths.sizes(), at::kLong).copy_(lengths);
+}
+
 // The sizes before the last `count` dimensions, of which it has as many.
 inline at::IntArrayRef first_sizes(const at::Tensor& tensor, size_t count) {
   return tensor.sizes().slice(0, static_cast<size_t>(tensor.dim()) - count);

@@ -135,7 +135,7 @@ inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, a
 
 inline bool has_labels(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& lengths) {
   if (!are_lengths(lengths)) return true;
-  const at::Tensor list = lengths.to(at::kLong).contiguous();
+  const at::Tensor list = longs_of(lengths);
   return has_labels(log_probs, targets, at::IntArrayRef(list.data_ptr<int64_t>(), static_cast<size_t>(list.numel())));
 }
 
@@ -270,8 +270,8 @@ inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs,
                             const at::Tensor& input_lengths, const at::Tensor& target_lengths, const at::Tensor& loss,
                             const at::Tensor& log_alpha, int64_t blank) {
   if (!are_lengths(input_lengths) || !are_lengths(target_lengths)) return true;
-  const at::Tensor inputs = input_lengths.to(at::kLong).contiguous();
-  const at::Tensor labels = target_lengths.to(at::kLong).contiguous();
+  const at::Tensor inputs = longs_of(input_lengths);
+  const at::Tensor labels = longs_of(target_lengths);
   const auto as_list = [](const at::Tensor& lengths) {
     return at::IntArrayRef(lengths.data_ptr<int64_t>(), static_cast<size_t>(lengths.numel()));
   };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <ATen/record_function.h>
 
 #include <cstdint>
 
@@ -36,9 +35,7 @@ bool are_segment_rows(const at::Tensor& data, const at::Tensor& numbers, int64_t
   const int64_t dim = axis < 0 ? axis + data.dim() : axis;
   if (data.dim() == 0 || numbers.dim() != dim + 1 || first_sizes(numbers, 1) != data.sizes().slice(0, dim))
     return false;
-  const at::NoGradGuard no_grad;
-  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
-  const at::Tensor plain = numbers.to(at::kLong).contiguous();
+  const at::Tensor plain = longs_of(numbers);
   const int64_t count = plain.size(-1);
   const int64_t rows = c10::multiply_integers(first_sizes(plain, 1));
   const int64_t* const first = plain.data_ptr<int64_t>();

@@ -116,6 +116,17 @@ test('calls beside them that PyTorch makes give its shapes', () => {
       [0, 4],
       [0, 4, 2],
     ]);
+    // Lengths that a view negates, and zeros without memory.
+    const segments = (lengths: any) => torch.segmentReduce(torch.ones([6]), 'sum', { lengths, unsafe: true }).toArray();
+    const longs = { dtype: 'int64' } as const;
+    expect(segments(ops.aten._neg_view.default(torch.tensor([-2, -4], longs)))).toEqual([2, 4]);
+    expect(segments(ops.aten._efficientzerotensor.default([2], longs))).toEqual([0, 0]);
+    expect(() => segments(ops.aten._neg_view.default(torch.tensor([2, 4], longs)))).toThrow(
+      'lengths: expected lengths',
+    );
+    expect(() => segments(ops.aten._neg_view.default(torch.tensor([-2, -5], longs)))).toThrow(
+      'got others for data [6]',
+    );
     const rows = torch.zeros([0, 3], { requiresGrad: true });
     expect(torch.noGrad(() => torch.pdist(rows)).shape).toEqual([0]);
     const spectrum = torch.zeros([0, 3], { dtype: 'complex64' });
