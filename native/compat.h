@@ -38,6 +38,10 @@ inline constexpr bool kCopyTakesStorage = TORCH_VERSION_MAJOR >= 2;
 inline constexpr bool kRemainderOverflows =
     TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 14);
 
+// The kernel of a CTC loss checks its lengths from some release after 1.13 on; 2.6 does.
+inline constexpr bool kChecksLengths = TORCH_VERSION_MAJOR > 2 ||
+                                       (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6);
+
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.
 //
 // libtorch 1.13 declares allocate() const, 2.x does not; copy_data() exists from 2.x on. So nothing here says

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 
 #include "native/ops/conditions.h"
 
@@ -117,6 +118,20 @@ inline bool holds_degrees(const at::Tensor& degrees) {
   if (degrees.scalar_type() == at::kFloat) return !any_in_memory<float>(degrees, is_high);
   if (degrees.scalar_type() == at::kDouble) return !any_in_memory<double>(degrees, is_high);
   return !any_integer(degrees, is_high, by_ops);
+}
+
+inline bool all_at_least(const at::Tensor& lengths, int64_t least) {
+  return all_between(lengths, least, std::numeric_limits<int64_t>::max());
+}
+
+inline bool all_at_least(at::IntArrayRef lengths, int64_t least) {
+  return std::all_of(lengths.begin(), lengths.end(), [=](int64_t length) { return length >= least; });
+}
+
+// Whether each input of a CTC loss has a step, and no number of labels is negative.
+template <class Lengths>
+bool have_steps(const Lengths& input_lengths, const Lengths& target_lengths) {
+  return compat::kChecksLengths || (all_at_least(input_lengths, 1) && all_at_least(target_lengths, 0));
 }
 
 // The labels that a CTC loss reads: the first `lengths[i]` of row i, or, of a vector, as many as all lengths together.
