@@ -33,8 +33,9 @@ template <class Test>
 bool are_segment_rows(const at::Tensor& data, const at::Tensor& numbers, int64_t axis, Test test) {
   if (!has_dim(data, axis) || !are_lengths(numbers)) return false;
   const int64_t dim = axis < 0 ? axis + data.dim() : axis;
-  if (data.dim() == 0 || numbers.dim() != dim + 1 || first_sizes(numbers, 1) != data.sizes().slice(0, dim))
+  if (data.dim() == 0 || numbers.dim() != dim + 1 || first_sizes(numbers, 1) != data.sizes().slice(0, dim)) {
     return false;
+  }
   const at::Tensor plain = longs_of(numbers);
   const int64_t count = plain.size(-1);
   const int64_t rows = c10::multiply_integers(first_sizes(plain, 1));

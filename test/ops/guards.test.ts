@@ -122,7 +122,7 @@ test('calls beside them that PyTorch makes give its shapes', () => {
     expect(segments(ops.aten._neg_view.default(torch.tensor([-2, -4], longs)))).toEqual([2, 4]);
     expect(segments(ops.aten._efficientzerotensor.default([2], longs))).toEqual([0, 0]);
     expect(() => segments(ops.aten._neg_view.default(torch.tensor([2, 4], longs)))).toThrow(
-      'lengths: expected lengths',
+      'lengths: expected integers for lengths',
     );
     expect(() => segments(ops.aten._neg_view.default(torch.tensor([-2, -5], longs)))).toThrow(
       'got others for data [6]',
