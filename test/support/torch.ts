@@ -97,8 +97,8 @@ beforeAll(async () => {
 export function settled(): Counts {
   const clock = new Int32Array(new SharedArrayBuffer(4));
   let last = counts();
-  const now = live();
-  if (Object.entries(kept()).every(([name, count]) => now[name as keyof Live] === count)) return last;
+  const present = live();
+  if (Object.entries(kept()).every(([name, count]) => present[name as keyof Live] === count)) return last;
   for (let quiet = 0, tries = 0; quiet < 2 && tries < 100; tries++) {
     if (quiet === 0 && tries > 0) Atomics.wait(clock, 0, 0, 10);
     endCompiling();
