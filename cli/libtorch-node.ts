@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** `libtorch-node`: checks and builds the library on this machine. */
-import { buildCommand } from './commands/build';
-import { doctorCommand } from './commands/doctor';
 import { main } from './program/program';
 
 main({
   name: 'libtorch-node',
   description: 'Checks and builds libtorch-node on this machine.',
-  commands: [doctorCommand, buildCommand],
+  commands: {
+    doctor: () => (require('./commands/doctor') as typeof import('./commands/doctor')).doctorCommand,
+    build: () => (require('./commands/build') as typeof import('./commands/build')).buildCommand,
+  },
 });

@@ -10,10 +10,13 @@ import { print, printError } from '../terminal/writers';
 /** Builds a command; its action passes its exit status to `done`. */
 export type CommandFactory = (done: (status: number) => void) => Command;
 
+export type CommandLoader = () => CommandFactory;
+
 export interface Program {
   name: string;
   description: string;
-  commands: CommandFactory[];
+  /** By name. */
+  commands: Readonly<Record<string, CommandLoader>>;
   /** The end of its --help text. */
   more?: string;
 }
@@ -34,6 +37,15 @@ function oneLine(...names: string[]): OutputConfiguration {
   };
 }
 
+/** Prints the names and options of all commands. */
+const ABOUT_ALL = 'completion';
+
+/** The command that the arguments name, or all of them for `--help` and for a name that is not known. */
+function neededCommands({ commands }: Program, name: string | undefined): CommandLoader[] {
+  const isOne = name !== undefined && name !== ABOUT_ALL && Object.hasOwn(commands, name);
+  return isOne ? [commands[name]!] : Object.values(commands);
+}
+
 async function run(definition: Program, argv: string[]): Promise<number> {
   const program = new Command(definition.name)
     .description(definition.description)
@@ -43,8 +55,8 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     .configureOutput(oneLine(definition.name))
     .exitOverride();
   let status: number = ExitCode.clean;
-  for (const factory of definition.commands) {
-    const command = factory((result) => {
+  for (const load of neededCommands(definition, argv[2])) {
+    const command = load()((result) => {
       status = result;
     });
     program.addCommand(command.exitOverride().configureOutput(oneLine(definition.name, command.name())));

@@ -134,7 +134,7 @@ const lackedLibraries = (toBuild, platform) => (dir) => {
   const { prefix, suffix, linked } = layoutOf(platform);
   const isThere = (name, ending) =>
     ending === suffix && !(toBuild && linked === suffix)
-      ? libraryFile(dir, name, undefined, platform) !== undefined
+      ? libraryFile(dir, name, platform) !== undefined
       : fs.existsSync(path.join(dir, `${prefix}${name}${ending}`));
   const endings = toBuild ? [...new Set([suffix, linked])] : [suffix];
   return wantedLibraries.flatMap((name) =>

@@ -17,11 +17,11 @@ const compareNumbers = (a, b) => a.localeCompare(b, 'en', { numeric: true });
  * The file of a library: `libc10.so` or, in an installation without development files (Debian's libtorch1.13 without
  * libtorch-dev), the newest `libc10.so.1.13`.
  */
-function libraryFile(dir, name, names = namesIn(dir), platform = process.platform) {
+function libraryFile(dir, name, platform = process.platform, names = () => namesIn(dir)) {
   const { prefix, suffix } = layoutOf(platform);
   const plain = `${prefix}${name}${suffix}`;
-  if (names.includes(plain)) return path.join(dir, plain);
-  const versioned = names.filter(
+  if (fs.existsSync(path.join(dir, plain))) return path.join(dir, plain);
+  const versioned = names().filter(
     (file) => file.startsWith(`${plain}.`) && /^[\d.]+$/.test(file.slice(plain.length + 1)),
   );
   const newest = versioned.sort(compareNumbers).pop();
@@ -38,10 +38,14 @@ function namesIn(dir) {
 
 /** The libtorch libraries in a folder that the addon or a device's kernels need, in the order of loading. */
 function libraryFiles(dir, platform = process.platform) {
-  const names = namesIn(dir);
+  let listed; // a system's folder has thousands of names
+  const names = () => {
+    listed ??= namesIn(dir);
+    return listed;
+  };
   const files = {};
   for (const name of ['c10', 'torch_cpu', 'c10_cuda', 'torch_cuda', 'torch']) {
-    const file = libraryFile(dir, name, names, platform);
+    const file = libraryFile(dir, name, platform, names);
     if (file !== undefined) files[name] = file;
   }
   return files;
