@@ -9,7 +9,7 @@ import { median, noise, quartiles, summarise } from '../support/stats.mjs';
 const ENDING = `; const { user, system } = process.cpuUsage();
   console.log(JSON.stringify({ cpu: (user + system) / 1e3, rss: process.memoryUsage.rss() }))`;
 
-/** libtorch's libraries, loaded as addons are, without any of ours. Node says that they are no addons, and keeps them. */
+/** libtorch's libraries, loaded as addons are, without any of ours. Node reports that they are not addons, but keeps them loaded. */
 const alone = (files) => `
   const lazyAndKept = require('node:os').constants.dlopen.RTLD_LAZY | 0x1000;
   for (const file of ${JSON.stringify(files)}) {

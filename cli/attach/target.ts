@@ -15,7 +15,7 @@ export interface Target extends Listener {
 /** @throws {UsageError} with a one-line reason */
 export function findTarget(text: string): Target {
   if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MAX_PID)
-    throw new UsageError(`'${text}' is not a process id`);
+    throw new UsageError(`expected a process id, got '${text}'`);
   const pid = Number(text);
   const status = statusOf(pid);
   const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.split(/\s+/) ?? [];

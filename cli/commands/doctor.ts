@@ -22,7 +22,7 @@ export function doctorCommand(done: (status: number) => void): Command {
   return new Command('doctor')
     .description('Tests the library on this machine and suggests fixes. Exit status: 0 healthy, 1 problems, 2 usage.')
     .option('--json', 'print the report as JSON')
-    .option('--fix', 'also print the command that mends the first problem')
+    .option('--fix', 'also print the command that fixes the first problem')
     .option('--yes', 'with --fix: run that command, and test again')
     .option('--root <folder>', 'read /proc, /sys, /etc and /var below this folder (for tests)', '/')
     .action(async ({ json, fix, yes, root }: Options) => {
@@ -30,13 +30,13 @@ export function doctorCommand(done: (status: number) => void): Command {
         // A machine without /proc has no control groups; an explicit --root must have the folder.
         if (root !== '/') throw new UsageError(`--root: ${root} has no folder proc`);
       }
-      if (yes === true && fix !== true) throw new UsageError('--yes: expected --fix with it');
-      if (yes === true && json === true) throw new UsageError('--yes: expected no --json with it');
+      if (yes === true && fix !== true) throw new UsageError('--yes requires --fix');
+      if (yes === true && json === true) throw new UsageError('--yes and --json cannot be combined');
       const { checks, findings } = await examined(root);
       const remedy = fix === true ? remedyFor(checks, findings, readSystem(root)) : undefined;
       if (json === true) print(renderChecksJson(checks, findings, remedy));
       else print(renderChecks(checks, colorsFor(process.stdout)) + (remedy === undefined ? '' : renderRemedy(remedy)));
-      if (yes === true && remedy != null && remedy.steps.length > 0) done(await mend(remedy, root));
+      if (yes === true && remedy != null && remedy.steps.length > 0) done(await fixAndTest(remedy, root));
       else done(statusOf(checks));
     });
 }
@@ -49,7 +49,7 @@ async function examined(root: string): Promise<{ checks: Check[]; findings: Find
 }
 
 /** Runs the command and tests again. Returns the exit status. */
-async function mend({ steps }: Remedy, root: string): Promise<number> {
+async function fixAndTest({ steps }: Remedy, root: string): Promise<number> {
   for (const step of steps) {
     const problem = await run(step);
     if (problem === null) continue;
@@ -64,7 +64,7 @@ async function mend({ steps }: Remedy, root: string): Promise<number> {
 /** Runs one command with this terminal, for its progress and for a password. Returns how it failed, or null. */
 function run({ command, args }: Step): Promise<string | null> {
   return new Promise((resolve) => {
-    const wait = (): void => {}; // the command receives Ctrl-C, too, and ends as it sees fit
+    const wait = (): void => {}; // the command receives Ctrl-C, too, and decides how to end
     process.on('SIGINT', wait);
     const ended = (problem: string | null): void => {
       process.off('SIGINT', wait);

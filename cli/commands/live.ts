@@ -51,7 +51,7 @@ Exit status: 0, or 2 if there is no such process or capture.`,
     });
 }
 
-/** The process drops clients that send nothing for longer. */
+/** Half of the time after which a process drops a client that sends nothing. */
 const MAX_INTERVAL_MS = 60_000;
 
 function parseInterval(text: string): number {

@@ -16,8 +16,11 @@ export function markCommand(done: (status: number) => void): Command {
         '\nExit status: 0, or 2 if the process is not recorded.',
     )
     .action(async (pid: string, name: string) => {
-      if (name.length < 1 || name.length > MAX_CHARACTERS || /\p{Cc}/u.test(name))
-        throw new UsageError(`expected a name of 1 to ${MAX_CHARACTERS} characters on one line`);
+      const isOneLine = !/\p{Cc}/u.test(name);
+      if (name.length < 1 || name.length > MAX_CHARACTERS || !isOneLine) {
+        const got = isOneLine ? `${name.length} characters` : 'a control character';
+        throw new UsageError(`expected a name of 1 to ${MAX_CHARACTERS} characters on one line, got ${got}`);
+      }
       await withProcess(pid, (connection) => connection.ask('mark', { name }));
       done(ExitCode.clean);
     });

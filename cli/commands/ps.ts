@@ -14,7 +14,7 @@ interface Options {
   json?: boolean;
 }
 
-/** A process drops clients that send nothing for longer. */
+/** Somebody waits for the list. `leak-audit live` measures over longer. */
 const MAX_INTERVAL_MS = 8000;
 
 function parseInterval(text: string): number {

@@ -25,7 +25,7 @@ export interface LiveSource {
 }
 
 export async function openSource(what: string): Promise<LiveSource> {
-  if (what === '') throw new UsageError("'' is neither a process id nor a file");
+  if (what === '') throw new UsageError("expected a process id or a file, got ''");
   return /^\d+$/.test(what) ? ProcessSource.open(what) : new FileSource(what);
 }
 

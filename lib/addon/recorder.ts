@@ -62,7 +62,7 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditStart(options: AuditOptions): string | undefined;
   auditStop(reason: string): void;
   /** The depth of stacks; 0 without a recording. */
-  auditOn(): number;
+  auditDepth(): number;
   /**
    * Opens the socket for `leak-audit attach`, once per process; returns the reason if it failed. `variable`: the value of
    * LIBTORCH_NODE_ATTACH in this environment.

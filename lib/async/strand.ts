@@ -149,7 +149,8 @@ export class Strand implements Recorder {
 
   record(fn: () => unknown, op?: string): unknown {
     if (this.failure !== null) throw this.failure.error;
-    if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
+    if (this.closed)
+      throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results can no longer be used');
     const { entered } = shared;
     const inside = flags[Flag.Recording] !== RecordingMode.Off;
     if (!inside || entered !== this.id) this.enter();

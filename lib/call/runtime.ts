@@ -3,7 +3,7 @@
 import { dtypeName } from '../addon/enums';
 import { type Native, type NativeOp, native } from '../addon/native';
 import { table } from '../addon/wrappers';
-import { codedError } from '../errors/errors';
+import { argumentError } from '../errors/errors';
 import { Complex } from '../errors/values';
 import { Flag, Kind, RecordingMode } from '../generated/codes';
 import { PendingValue } from '../tensor/pending';
@@ -147,7 +147,7 @@ export function construct(number: number, passed: ArrayLike<unknown>): { handle:
 /** A method of a generated class. */
 export function callObject(number: number, self: NativeObject, passed: ArrayLike<unknown>): unknown {
   if (!(self instanceof NativeObject)) {
-    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${signature(number).name}: 'this' is not an object of libtorch`);
+    throw argumentError(signature(number).name, 'this', 'an object of libtorch', self);
   }
   self._live();
   const only = signature(number);

@@ -95,7 +95,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   /** For synchronous datasets without workers. `using` ends the pass as well. */
   [Symbol.iterator](): IterableIterator<B> & { [Symbol.dispose](): void } {
     if (this.#plan.numWorkers > 0) {
-      throw argumentError(FN, 'numWorkers', '0 in a synchronous loop; write for await (… of loader)', this.numWorkers);
+      throw argumentError(FN, 'numWorkers', '0 in a synchronous loop (with workers, use `for await`)', this.numWorkers);
     }
     const progress = this.#begin();
     return new SyncPass(this.#source(progress, true), progress, this.#plan.signal as AbortSignal | null);

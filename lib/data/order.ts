@@ -4,7 +4,7 @@ import { native } from '../addon/native';
 import { ops } from '../autograd/tuples';
 import { classes } from '../call/classes';
 import { fromTypedArray, tensor } from '../elements/create';
-import { codedError } from '../errors/errors';
+import { codedError, describe } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { type Tensor, wrap } from '../tensor/tensor';
 import type { Generator } from './arguments';
@@ -307,7 +307,7 @@ export class Draws {
 export function fromBase64(fn: string, text: unknown): Uint8Array {
   const bytes = typeof text === 'string' ? new Uint8Array(Buffer.from(text, 'base64')) : new Uint8Array(0);
   if (bytes.length > 0) return bytes;
-  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${fn}: expected the state of a generator, got another value`);
+  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${fn}: expected the state of a generator, got ${describe(text)}`);
 }
 
 export const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');

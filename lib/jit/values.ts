@@ -188,7 +188,7 @@ export function decode(list: readonly unknown[]): unknown {
         return list[at++] === true ? object(length) : map(length);
       }
       default:
-        throw codedError(Error, 'ERR_TORCH_MODEL', 'a result of an unsupported type');
+        throw codedError(Error, 'ERR_TORCH_MODEL', 'jit: the result has an unsupported type');
     }
   };
   const elements = (length: number): unknown[] => {

@@ -4,7 +4,7 @@
  */
 import { countArguments } from '../errors/arity';
 import { type LateSpace, late, lateFunctions } from './names';
-import { defineLate, lateFunction, loading, startLate } from './room';
+import { defineLate, lateFunction, loading, startLate } from './properties';
 
 type Space = Record<string, unknown>;
 

@@ -126,7 +126,7 @@ export class VerdictWatch {
 
   /** Starts a recording, if none runs. */
   private begin(): void {
-    if (native.auditOn() > 0) return; // such as leak-audit attach
+    if (native.auditDepth() > 0) return; // such as leak-audit attach
     const { everyMs, mode, sampleBytes, maxBytes } = this.options;
     try {
       this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-verdict-'));
@@ -151,7 +151,7 @@ export class VerdictWatch {
 
   /** Whether the recording that runs is that of `begin`. `leak-audit detach` may have ended it. */
   private isOurs(): boolean {
-    if (this.folder === undefined || native.auditOn() === 0) return false;
+    if (this.folder === undefined || native.auditDepth() === 0) return false;
     return (native.recordings ?? 0) <= this.recording;
   }
 

@@ -2,7 +2,7 @@
 import { inGradMode } from '../autograd/mode';
 import type { DataLoader } from '../data/loader';
 import { tensor } from '../elements/create';
-import { argumentError } from '../errors/errors';
+import { argumentError, refusal } from '../errors/errors';
 import { disposeAll } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { type AverageFunction, getSwaAvgFn, getSwaMultiAvgFn, type MultiAverageFunction } from '../optim/swa-utils';
@@ -49,7 +49,7 @@ export class AveragedModel<M extends Module = Module> extends Module {
     const at = 'optim.swaUtils.AveragedModel';
     const { model, device, avgFn, multiAvgFn, useBuffers } = read(at, spec, passed);
     if (avgFn !== null && multiAvgFn !== null) {
-      throw argumentError(at, 'multiAvgFn', 'one of avgFn and multiAvgFn', multiAvgFn);
+      throw argumentError(at, 'multiAvgFn', 'null, since avgFn is given', multiAvgFn);
     }
     this.module = model.deepCopy() as M;
     if (device !== null) this.module.to(device);
@@ -116,7 +116,8 @@ const onDevice = (one: Tensor, device: string): Tensor =>
 function demandAlike(at: string, own: readonly Tensor[], theirs: readonly Tensor[]): void {
   const fits =
     own.length === theirs.length && own.every((one, i) => one.shape.join() === (theirs[i]!.shape as number[]).join());
-  if (!fits) throw argumentError(at, 'model', 'a model with the same parameters', `${theirs.length} of other shapes`);
+  if (!fits)
+    throw refusal(at, 'model', 'a model with parameters of the same shapes', `${theirs.length} of other shapes`);
 }
 
 function copyAll(into: readonly Tensor[], values: readonly Tensor[]): void {

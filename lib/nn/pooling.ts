@@ -1,5 +1,5 @@
 /** Pooling. */
-import { argumentError } from '../errors/errors';
+import { argumentError, refusal } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { buffer, flag, int, intOrInts, ints, type Kind, nameOf, num, numOrNums, orNull } from './arguments';
@@ -262,7 +262,12 @@ const fractional = (dims: number) => {
         const { outputSize: size, outputRatio: ratio } = module;
         const at = nameOf(name);
         if ((size === null) === (ratio === null)) {
-          throw argumentError(at, 'outputSize', 'one of outputSize and outputRatio', size);
+          throw refusal(
+            at,
+            'outputSize',
+            'exactly one of outputSize and outputRatio',
+            size === null ? 'neither' : 'both',
+          );
         }
         const ratios = typeof ratio === 'number' ? new Array<number>(dims).fill(ratio) : ratio;
         if (ratios?.some((one) => !(one > 0 && one < 1))) {

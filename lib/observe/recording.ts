@@ -48,7 +48,7 @@ let callSite: Site | undefined;
 
 /** The call site of `below`, if anything observes the tensors that it will make. */
 export function siteOfCall(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
-  const depth = native.auditOn();
+  const depth = native.auditDepth();
   if (depth === 0 && !isWatched(native) && native.announcer?.on !== true) return undefined;
   const { key, frames } = captureStack(depth || DEFAULT_DEPTH, below);
   const list = frames(); // immediately: call sites must not outlive the capture
@@ -57,7 +57,7 @@ export function siteOfCall(native: AuditNative, below: (...args: never[]) => unk
 
 /** The recording's number of the line that called `below`, with `depth` frames; 0 without a recording. */
 export function siteNumber(native: AuditNative, depth: number, below: (...args: never[]) => unknown): number {
-  if (native.recordingHere !== true || native.auditOn() === 0) return 0;
+  if (native.recordingHere !== true || native.auditDepth() === 0) return 0;
   return numberOf(native, captureStack(depth, below));
 }
 
@@ -88,7 +88,7 @@ export function atSite<T>(site: Site | undefined, fn: () => T): T {
  * microseconds for a known stack.
  */
 export function captureSite(native: AuditNative): void {
-  const depth = native.auditOn();
+  const depth = native.auditDepth();
   const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
   const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
   if (depth > 0) {
@@ -113,7 +113,7 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   const options = text === undefined ? undefined : parseOptions(text);
   // Deleted before user code runs, so that neither the program nor its children see it, unless children are followed.
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
-  const isFirst = options !== undefined && native.auditOn() === 0 && begin(native, options);
+  const isFirst = options !== undefined && native.auditDepth() === 0 && begin(native, options);
   const watcher = new Watcher(native, isFirst && isMainThread ? options.why : undefined);
   follow = () => watcher.update();
   native.auditFollow(() => {
@@ -136,7 +136,7 @@ class Watcher {
   ) {}
 
   update(): void {
-    const on = this.native.auditOn() > 0;
+    const on = this.native.auditDepth() > 0;
     if (on && this.end !== undefined) this.stop(); // a recording ended and another one began
     if (on) this.start();
     else this.stop();
@@ -157,7 +157,7 @@ class Watcher {
     const graphs = watchGraphs((collected) => native.auditCensus(collected));
     let looked = performance.now();
     const watch = () => {
-      if (native.auditOn() === 0) return this.stop(); // the end was reported to another copy of the library
+      if (native.auditDepth() === 0) return this.stop(); // the end was reported to another copy of the library
       looked = performance.now();
       if (isMainThread) {
         const { heapUsed, external } = process.memoryUsage();
@@ -203,7 +203,7 @@ function begin(native: AuditNative, options: AuditOptions): boolean {
   const isFirst = refusal === undefined;
   if (refusal === '' && options.followChildren === true) {
     const command = [process.argv0, ...process.argv.slice(1)].join(' ');
-    for (let n = 0; refusal === '' && n < MAX_FILES_PER_PID && native.auditOn() === 0; n++) {
+    for (let n = 0; refusal === '' && n < MAX_FILES_PER_PID && native.auditDepth() === 0; n++) {
       const file = `${options.file}.${process.pid}${n === 0 ? '' : `-${n}`}.child`;
       refusal = native.auditStart({ ...options, file, command });
     }

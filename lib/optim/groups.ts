@@ -102,7 +102,7 @@ export function completed<O extends object>(
   const group: Record<string, unknown> = { params, ...own };
   for (const [name, value] of Object.entries(known)) {
     if (group[name] !== undefined) continue;
-    if (value === undefined) throw argumentError(fn, name, 'a value, which this release has no default for', value);
+    if (value === undefined) throw argumentError(fn, name, 'a value, since this release has no default', value);
     group[name] = Array.isArray(value) ? [...value] : value;
   }
   if (names.length > 0) group.paramNames = names;

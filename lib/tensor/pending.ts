@@ -253,7 +253,7 @@ function notThere(name: string): never {
   throw codedError(
     Error,
     'ERR_TORCH_PENDING',
-    `Tensor.${name}: the result is not there yet, and this property is unknown until it is: await it first`,
+    `Tensor.${name}: the result is pending, and this property is not known before the op has run: await the result first`,
   );
 }
 

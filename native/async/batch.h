@@ -15,7 +15,7 @@ namespace ltn::async {
 
 // Lifetime: created on the environment's JS thread, passed to the pool, and freed there once its end is in the mailbox.
 struct Batch final : Job {
-  explicit Batch(std::shared_ptr<Strand> of) : strand(std::move(of)), name_(strand->id) {}
+  explicit Batch(std::shared_ptr<Strand> of) : strand(std::move(of)), id_(strand->id) {}
 
   std::shared_ptr<Strand> strand;
   std::vector<Step*> steps;
@@ -26,7 +26,7 @@ struct Batch final : Job {
   void run() noexcept override;
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
-  uint64_t name() const noexcept override { return name_; }
+  uint64_t id() const noexcept override { return id_; }
   // Whether a step may write to a tensor visible to the program, also through a view.
   bool writes() const noexcept;
   // The tensors it works on. Call it while the batch belongs to the JS thread.
@@ -37,7 +37,7 @@ struct Batch final : Job {
   void free_casts() const noexcept;
   void end() noexcept;
 
-  const uint64_t name_;                 // the strand's id, also when that has been released
+  const uint64_t id_;                   // the strand's id, also when that has been released
   std::atomic<bool> cancelled_{false};  // the strand's own flag is unreachable after release
 };
 

@@ -62,8 +62,8 @@ void Pool::submit(std::unique_ptr<Job> job, const void* owner) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stopping_) throw std::runtime_error("the process is ending: nothing runs on other threads any more");
-    const uint64_t name = job->name();
-    queue_.push_back({std::move(job), owner, name});
+    const uint64_t id = job->id();
+    queue_.push_back({std::move(job), owner, id});
     try {
       start_missing();
     } catch (const std::exception&) {  // no thread would ever run it
@@ -83,10 +83,10 @@ void Pool::set_threads(size_t count) {
   wake_.notify_all();
 }
 
-void Pool::abandon(const void* owner, uint64_t name) noexcept {
+void Pool::abandon(const void* owner, uint64_t id) noexcept {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto is_it = [&](const Entry& entry) { return entry.owner == owner && entry.name == name; };
+    const auto is_it = [&](const Entry& entry) { return entry.owner == owner && entry.id == id; };
     const auto entry = std::find_if(running_.begin(), running_.end(), is_it);
     if (entry == running_.end() || entry->abandoned) return;
     entry->abandoned = true;

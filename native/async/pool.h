@@ -22,8 +22,8 @@ class Job {
   virtual void cancel() noexcept = 0;
   // Called instead of run() when nothing runs any more.
   virtual void drop() noexcept = 0;
-  // Names it for abandon(); 0 has no name.
-  virtual uint64_t name() const noexcept { return 0; }
+  // Identifies it for abandon(); 0 cannot be abandoned.
+  virtual uint64_t id() const noexcept { return 0; }
 };
 
 struct PoolStatus {
@@ -53,7 +53,7 @@ class Pool {
   void set_threads(size_t count);
   // Nobody waits for this job of the owner any more, and it cannot be stopped: if it is running, its thread no longer
   // counts, so that other jobs have as many threads as before.
-  void abandon(const void* owner, uint64_t name) noexcept;
+  void abandon(const void* owner, uint64_t id) noexcept;
   PoolStatus status();
   // Drops the owner's waiting jobs, cancels the running ones and waits until they end. Not on a thread of the pool; the
   // owner must not submit in the meantime.
@@ -66,7 +66,7 @@ class Pool {
   struct Entry {
     std::unique_ptr<Job> job;  // null once it has run
     const void* owner;
-    uint64_t name = 0;  // of the job
+    uint64_t id = 0;  // of the job
     bool abandoned = false;
     std::thread::id thread{};  // that runs it
   };

@@ -75,8 +75,8 @@ void audit_stop(const Napi::CallbackInfo& info) {
   stop(reason.c_str());
 }
 
-// auditOn(): number, the frames per stack; 0 while no capture runs.
-Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
+// auditDepth(): number, the frames per stack; 0 while no capture runs.
+Napi::Value audit_depth(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
 
 // auditListen(variable: string | undefined, isMainThread: boolean): string | undefined, the reason for a failure, once.
 // Listens for `leak-audit attach` and similar. `variable`: LIBTORCH_NODE_ATTACH in this environment.
@@ -141,7 +141,7 @@ Napi::Value audit_live(const Napi::CallbackInfo& info) {
 
 // auditTakeHeap(): [snapshot, facts], descriptors of the files that this environment is to write; undefined without a
 // request.
-Napi::Value take_heap(const Napi::CallbackInfo& info) {
+Napi::Value audit_take_heap(const Napi::CallbackInfo& info) {
   const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
   HeapRequests::Files files;
   if (!process_heap_requests().take(env_number, &files)) return info.Env().Undefined();
@@ -152,7 +152,7 @@ Napi::Value take_heap(const Napi::CallbackInfo& info) {
 }
 
 // auditHeapDone(pausedMs: number, error: string): void
-void heap_done(const Napi::CallbackInfo& info) {
+void audit_heap_done(const Napi::CallbackInfo& info) {
   const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
   process_heap_requests().done(env_number, info[0].As<Napi::Number>().DoubleValue(),
                                info[1].As<Napi::String>().Utf8Value());
@@ -177,7 +177,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditListen", Napi::Function::New<audit_listen>(env, "auditListen"));
   exports.Set("auditMark", Napi::Function::New<audit_mark>(env, "auditMark"));
   export_follow(env, exports, env_number);
-  exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
+  exports.Set("auditDepth", Napi::Function::New<audit_depth>(env, "auditDepth"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
   exports.Set("auditScope", Napi::Function::New<audit_scope>(env, "auditScope", number));
@@ -185,8 +185,8 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditFlagLoss", Napi::Function::New<audit_flag_loss>(env, "auditFlagLoss"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
   exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection", number));
-  exports.Set("auditTakeHeap", Napi::Function::New<take_heap>(env, "auditTakeHeap", number));
-  exports.Set("auditHeapDone", Napi::Function::New<heap_done>(env, "auditHeapDone", number));
+  exports.Set("auditTakeHeap", Napi::Function::New<audit_take_heap>(env, "auditTakeHeap", number));
+  exports.Set("auditHeapDone", Napi::Function::New<audit_heap_done>(env, "auditHeapDone", number));
   exports.Set("auditLive", Napi::Function::New<audit_live>(env, "auditLive"));
 }
 

@@ -1,5 +1,4 @@
-// The recorder's functions for lib/observe/recording.ts: auditStart, auditStop, auditOn, auditListen, auditMark,
-// auditTag, auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is in audit_follow.h.
+// The recorder's functions for lib/observe; audit.cpp documents each. auditFollow is in audit_follow.h.
 #pragma once
 
 #include <napi.h>

@@ -5,8 +5,8 @@ import { inRoot } from '../paths.mjs';
 import { jestTests } from './jest.mjs';
 import { say } from './progress.mjs';
 
-/** What differs most between releases of libtorch comes first. Rooms that are not named follow in the order of their names. */
-const roomsInOrder = [
+/** What differs most between releases of libtorch comes first. Folders that are not named follow in the order of their names. */
+const foldersInOrder = [
   ...['ops', 'calls', 'overloads', 'nn', 'jit', 'inductor', 'autograd', 'public', 'files', 'types', 'optim', 'misuse'],
   ...['property', 'reentrancy', 'memory', 'async', 'lifetimes', 'threads', 'data'],
 ];
@@ -17,23 +17,23 @@ const SECONDS_IN_PART = 160;
 const SECONDS_OF_OTHERS = 2;
 
 const rankOf = (file) => {
-  const rank = roomsInOrder.indexOf(path.dirname(file).split('/')[1]);
-  return rank === -1 ? roomsInOrder.length : rank;
+  const rank = foldersInOrder.indexOf(path.dirname(file).split('/')[1]);
+  return rank === -1 ? foldersInOrder.length : rank;
 };
 
 /** @param {string[]} files relative to the root @returns {string[][]} */
 function partsOf(files) {
   const seconds = JSON.parse(readFileSync(inRoot('test', 'slow.json'), 'utf8'));
   const parts = [];
-  let room = 0;
+  let left = 0;
   for (const file of [...files].sort((a, b) => rankOf(a) - rankOf(b) || a.localeCompare(b))) {
     const cost = seconds[file] ?? SECONDS_OF_OTHERS;
-    if (parts.length === 0 || room < cost) {
+    if (parts.length === 0 || left < cost) {
       parts.push([]);
-      room = SECONDS_IN_PART;
+      left = SECONDS_IN_PART;
     }
     parts.at(-1).push(file);
-    room -= cost;
+    left -= cost;
   }
   return parts;
 }

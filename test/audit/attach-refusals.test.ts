@@ -43,9 +43,9 @@ test('--help of each command shows its usage and exit statuses', async () => {
 });
 
 test('an id that is not a process, or of one that has ended', async () => {
-  await all('nonsense', /'nonsense' is not a process id/);
-  await all('0', /'0' is not a process id/);
-  await all('99999999', /'99999999' is not a process id/);
+  await all('nonsense', /expected a process id, got 'nonsense'/);
+  await all('0', /expected a process id, got '0'/);
+  await all('99999999', /expected a process id, got '99999999'/);
   const child = await started(process.execPath, '-e', 'console.log(1)');
   await new Promise((resolve) => (child.exitCode === null ? child.once('exit', resolve) : resolve(null)));
   await all(child.pid!, /there is no process \d+/);

@@ -245,7 +245,7 @@ test('a process shown by live cannot be attached to meanwhile', async () => {
   );
   live.child.kill('SIGINT');
   expect(await live.outcome).toMatchObject({ code: 0, stderr: '' });
-  expect(await refused('live', '')).toBe("leak-audit: '' is neither a process id nor a file");
+  expect(await refused('live', '')).toBe("leak-audit: expected a process id or a file, got ''");
 });
 
 /** Runs `leak-audit …` in a new 80 by 24 terminal, presses keys once it shows `first`, and returns its output. */

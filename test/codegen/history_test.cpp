@@ -22,8 +22,8 @@ TEST(History, NamesTheFirstReleaseThatHasTheOverload) {
   history.add("2.6", {"add.Tensor", "between", "fresh"});
   EXPECT_EQ(history.since(named("add", "Tensor"), "2.6"), "libtorch 1.13 or before");
   EXPECT_EQ(history.since(named("fresh"), "2.6"), "libtorch 2.6, not in 1.13");
-  EXPECT_EQ(history.since(named("between"), "2.6"), "libtorch 2.6, not in 1.13; gone in 2.14");
-  EXPECT_EQ(history.since(named("add", "Scalar"), "1.13"), "libtorch 1.13 or before; gone in 2.6");
+  EXPECT_EQ(history.since(named("between"), "2.6"), "libtorch 2.6, not in 1.13; removed in 2.14");
+  EXPECT_EQ(history.since(named("add", "Scalar"), "1.13"), "libtorch 1.13 or before; removed in 2.6");
 }
 
 TEST(History, TheLibtorchAtHandHasItsOverloads) {

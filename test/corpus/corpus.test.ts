@@ -1,6 +1,6 @@
 /**
  * The labelled corpus: small real programs. Some leak at the line marked `// LEAK`, others only seem to. Each runs under
- * `leak-audit run`. docs/verdicts.md has the table that this prints.
+ * `leak-audit run`. docs/verdicts.md has a row for each program.
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';

@@ -305,7 +305,7 @@ test('the promise of a dataset that a synchronous loop refuses is handled', asyn
   process.on('unhandledRejection', note);
   try {
     const failing = { length: 1, getItem: async () => Promise.reject(new Error('late')) };
-    expect(() => [...new DataLoader(failing)]).toThrow(/write for await/);
+    expect(() => [...new DataLoader(failing)]).toThrow(/use .for await./);
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     expect(unhandled).toEqual([]);
   } finally {
@@ -361,7 +361,7 @@ test('arguments', () => {
     /a boolean, got 1/,
   );
   expect(thrown(() => data.randomSplit([1, 2], [1, 2])).message).toMatch(/with the sum 2, or fractions/);
-  expect(() => [...new DataLoader(new Later(2))]).toThrow(/write for await/);
+  expect(() => [...new DataLoader(new Later(2))]).toThrow(/use .for await./);
   const loader = new DataLoader([1, 2, 3, 4, 5], { batchSize: 2, dropLast: true });
   expect([loader.length, new DataLoader([1, 2, 3], { batchSize: 2 }).length]).toEqual([2, 2]);
   expect(new DataLoader(new Stream(3)).length).toBeUndefined();

@@ -5,7 +5,7 @@ const path = require('node:path');
 const { fileTargetsOf } = require('./file-targets.cjs');
 const { wrapperTables } = require('../support/wrappers.cjs');
 
-/** Left out, because a call is no experiment with a tensor: by the reason. */
+/** Functions that are left out, because calling them does not test a tensor, by reason. */
 const LEFT_OUT = {
   'changes settings that other calls of the process would meet':
     'setMemoryLimit setDefaultDtype setNumThreads setNumInteropThreads setPrintOptions setAllocationThreshold setFlushDenormal ' +

@@ -30,7 +30,7 @@ function archive(entries: Entries): Buffer {
 
 const metadata = (more = {}) => JSON.stringify({ AOTI_DEVICE_KEY: 'cpu', ...more });
 const MODEL = 'p/data/aotinductor/model/';
-/** A package without its library. */
+/** The entries of a package whose library is only text. */
 const entries = (more: Entries = {}, name = MODEL): Entries => ({
   'p/archive_format': 'pt2',
   [`${name}x.wrapper.so`]: 'a library',

@@ -100,7 +100,7 @@ it('on other objects, and on disposed and pending tensors, they throw', async ()
     for (const name of names) {
       const error = thrown(() => Reflect.get(pending, name));
       expect([name, error.code]).toEqual([name, 'ERR_TORCH_PENDING']);
-      expect(error.message).toContain(`Tensor.${name}: the result is not there yet`);
+      expect(error.message).toContain(`Tensor.${name}: the result is pending`);
     }
     expect([x.isLeaf, x.outputNr]).toEqual([true, 0]);
     return pending;

@@ -79,8 +79,8 @@ const MIN_WAVE_HEIGHT = 0.8;
 const MAX_RISE_BEFORE = 0.25;
 
 /**
- * Whether the floor rose by `rise` only because the series ends inside a wave: earlier waves as high and about as long fell
- * again, and the floor before the last of these falls was flat. `from`: the end of the warm-up.
+ * Whether the floor rose by `rise` only because the series ends inside a wave: earlier waves of about that height and length
+ * fell again, and the floor before the last of these falls was flat. `from`: the end of the warm-up.
  */
 export function isUsualWave(values: readonly number[], floor: readonly number[], from: number, rise: number): boolean {
   const waves = teeth(values, MIN_WAVE_HEIGHT * rise);

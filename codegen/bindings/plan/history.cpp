@@ -56,7 +56,7 @@ std::string History::since(const Declaration& declaration, const std::string& at
   if (first == releases_.end()) return "libtorch " + at_hand + ", not in " + releases_.back().name;
   std::string text = "libtorch " + first->name;
   text += first == releases_.begin() ? " or before" : ", not in " + std::prev(first)->name;
-  if (!has(releases_.back())) text += "; gone in " + std::find_if_not(first, releases_.end(), has)->name;
+  if (!has(releases_.back())) text += "; removed in " + std::find_if_not(first, releases_.end(), has)->name;
   return text;
 }
 

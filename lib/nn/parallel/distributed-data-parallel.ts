@@ -4,7 +4,7 @@ import { native } from '../../addon/native';
 import { ownOptions } from '../../addon/options';
 import { isGradEnabled } from '../../autograd/backward';
 import { memberOf, ProcessGroup } from '../../distributed/group';
-import { argumentError, codedError } from '../../errors/errors';
+import { argumentError, codedError, refusal } from '../../errors/errors';
 import { restoring } from '../../errors/turn';
 import { Flag, RecordingMode } from '../../generated/codes';
 import { isPending } from '../../tensor/places';
@@ -88,7 +88,7 @@ function trainedBy(module: Module): Trained {
       const path = name === '' ? inner._keyOf(own) : `${name}.${inner._keyOf(own)}`;
       if (parameter instanceof UninitializedParameter) {
         const expected = 'a module whose lazy parameters have a shape: call it once before';
-        throw argumentError(FN, 'module', expected, `one with ${path} uninitialized`);
+        throw refusal(FN, 'module', expected, `${path} without a shape`);
       }
       if (!parameter.requiresGrad || seen.has(parameter)) continue;
       seen.add(parameter);
@@ -209,7 +209,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     throw codedError(
       Error,
       'ERR_TORCH_NOT_IMPLEMENTED',
-      `${FN}.deepCopy: expected a copy of its module, which is .module`,
+      `${FN}.deepCopy: cannot copy a DistributedDataParallel: copy its module instead (.module.deepCopy())`,
     );
   }
 

@@ -50,7 +50,7 @@ export function label<T>(name: string, value: LabelValue, fn?: () => T): T | und
   if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value))
     throw argumentError('audit.label', 'value', 'a string, number, bigint or boolean', value);
   if (fn !== undefined && typeof fn !== 'function') throw argumentError('audit.label', 'fn', 'a function', fn);
-  if (native.auditOn() === 0 && !wantsLabels(native)) return fn?.();
+  if (native.auditDepth() === 0 && !wantsLabels(native)) return fn?.();
   const set = withLabel(name.slice(0, MAX_CHARACTERS), String(value).slice(0, MAX_CHARACTERS));
   used = true;
   if (fn !== undefined) return current.run(set, fn);

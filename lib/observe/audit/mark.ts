@@ -12,5 +12,5 @@ const MAX_CHARACTERS = 200;
  */
 export function mark(name: string): void {
   if (typeof name !== 'string' || name === '') throw argumentError('audit.mark', 'name', 'a non-empty string', name);
-  if (native.auditOn() > 0) native.auditMark(name.slice(0, MAX_CHARACTERS));
+  if (native.auditDepth() > 0) native.auditMark(name.slice(0, MAX_CHARACTERS));
 }
