@@ -187,6 +187,6 @@ export function refuseAsync(value: unknown): void {
     () => {},
     () => {},
   );
-  const expected = 'a synchronous dataset in a synchronous loop; write for await (… of loader)';
+  const expected = 'a synchronous dataset in a synchronous loop (otherwise, use `for await`)';
   throw refusal(FN, 'dataset', expected, 'one that returns promises');
 }
