@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 
 #include "native/accounting/totals.h"
@@ -36,9 +37,12 @@ Napi::Value op_function(const Napi::CallbackInfo& info) {
   return make_function(info.Env(), state->bound_op(static_cast<size_t>(index)), op_rows[index]->name);
 }
 
-// The number in a variable of the environment; -1 for anything else.
-int64_t environment_number(const char* name) {
-  const char* const text = ::getenv(name);
+// The number in the first variable that is set, in the order of lib/distributed/launch.ts; -1 for anything else.
+int64_t environment_number(std::initializer_list<const char*> names) {
+  const char* text = nullptr;
+  for (const char* const name : names) {
+    if (text == nullptr || *text == '\0') text = ::getenv(name);
+  }
   if (text == nullptr) return -1;
   int64_t number = -1;
   const char* const end = text + std::strlen(text);
@@ -64,7 +68,9 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   }
   audit::set_dtypes(&dtype_names());
   static std::once_flag process_once;
-  std::call_once(process_once, [] { audit::set_rank(environment_number("RANK"), environment_number("WORLD_SIZE")); });
+  std::call_once(process_once, [] {
+    audit::set_rank(environment_number({"RANK", "SLURM_PROCID"}), environment_number({"WORLD_SIZE", "SLURM_NTASKS"}));
+  });
   audit::set_sources({&accounting::read_totals, &device_figures});
   audit::export_js(env, exports, state->number());
   return exports;

@@ -184,7 +184,9 @@ describe('ranks of a group', () => {
       `const all = [torch.zeros([1000])];`,
       `torch.audit.label('route', 'a', () => all.push(torch.zeros([2000])));`,
     ];
-    const env = { ...globalThis.process.env, RANK: '2', WORLD_SIZE: '4' };
+    // Slurm's variables count where torchrun's are not set.
+    const slurm = { SLURM_PROCID: '7', SLURM_NTASKS: '4' };
+    const env = { ...globalThis.process.env, RANK: '2', WORLD_SIZE: '', ...slurm };
     const ran = await leakAudit(['run', '-o', capture, '--', globalThis.process.execPath, '-e', lines.join('\n')], env);
     expect(ran.stdout).toMatch(/there is no capture of ranks 0, 1 and 3/);
     const { code, stdout } = await leakAudit(['report', capture, '--by', 'rank']);
