@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { readOptions } from '../../examples/service/options';
+import { mistakesIn } from './launch-schemas';
 
 const ROOT = path.resolve(__dirname, '../..');
 const file = (name: string) => path.join(ROOT, 'examples/distributed/launch', name);
@@ -93,6 +94,25 @@ test('pytorchjob.yaml: the pods are what the operator looks for', () => {
   const [program, script, ...args] = container.command;
   expect([program, path.basename(script)]).toEqual(['node', 'train.js']);
   optionsAreOfTraining(args.join(' '));
+});
+
+test('the manifests have only names that their formats have', () => {
+  const documents: any[] = ['kubernetes.yaml', 'pytorchjob.yaml'].flatMap((name) =>
+    parseAllDocuments(text(name)).map((document) => document.toJS()),
+  );
+  const kinds = ['Deployment', 'Service', 'PodDisruptionBudget', 'PyTorchJob'];
+  expect(documents.map(({ kind }) => kind)).toEqual(kinds);
+  for (const document of documents) expect(mistakesIn(document.kind, document)).toEqual([]);
+  expect(mistakesIn('compose', parse(text('compose.yaml')))).toEqual([]);
+});
+
+test('a misspelt name in a manifest is noticed', () => {
+  const [deployment]: any[] = parseAllDocuments(text('kubernetes.yaml').replace('periodSeconds', 'periodSecond'));
+  expect(mistakesIn('Deployment', deployment.toJS())).toEqual([
+    expect.stringMatching(/startupProbe\/periodSecond: must NOT have additional properties/),
+  ]);
+  const compose = parse(text('compose.yaml').replace('stop_grace_period', 'stop_grace'));
+  expect(mistakesIn('compose', compose)).toEqual([expect.stringMatching(/^\/services\/service\/stop_grace: /)]);
 });
 
 /** Each option in a command line is one of train.ts. */
