@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { failure } from '../support/async';
+import { limitMs } from '../support/sanitized';
 import { torch } from '../support/torch';
 import { expectDone, nodes, PROGRAMS } from './ranks';
 
@@ -68,6 +69,22 @@ describe('stores', () => {
     await new Promise((resolve) => taken.close(resolve));
     const store = new d.TCPStore('127.0.0.1', port, { timeoutMs: 500 });
     expect((await failure(store.set('key', 'value'))).code).toMatch(/^ERR_TORCH_(TIMEOUT|DISTRIBUTED)$/);
+  });
+
+  test('a master that accepts and does not answer', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    try {
+      await new Promise((resolve) => silent.once('listening', resolve));
+      const { port } = silent.address() as { port: number };
+      const timeoutMs = 2000;
+      const begun = performance.now();
+      const options = { initMethod: `tcp://127.0.0.1:${port}`, rank: 1, worldSize: 2, timeoutMs };
+      expect((await failure(d.initProcessGroup(options))).code).toMatch(/^ERR_TORCH_(TIMEOUT|DISTRIBUTED)$/);
+      expect(performance.now() - begun).toBeLessThan(limitMs(timeoutMs + 2000));
+      expect(d.isInitialized()).toBe(false);
+    } finally {
+      silent.close();
+    }
   });
 
   test('a rank that is taken, and another number of ranks', async () => {
