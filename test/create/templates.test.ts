@@ -5,6 +5,7 @@ import * as path from 'node:path';
 import { folder } from '../package/folder';
 import { packed } from '../package/tarball';
 import { type Outcome, run } from '../support/child';
+import { startProgram } from '../support/program';
 import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 import { create, environment } from './command';
@@ -73,8 +74,23 @@ function change(app: string, file: string, from: string, to: string): void {
   fs.writeFileSync(at, text.replace(from, to));
 }
 
+/** `npm start`, as its README says: it answers, and ends by SIGTERM. */
+async function starts(app: string): Promise<void> {
+  const command = 'cd "$0" && exec setsid npm start'; // a group of processes: npm, its shell and the service
+  const { child, ended, shows } = startProgram('sh', ['-c', command, app], environment({ NO_COLOR: '1', PORT: '0' }));
+  try {
+    const address = (await shows(/listening on (\S+)\n/))[1]!;
+    const health = await fetch(`${address}/healthz`);
+    expect([health.status, await health.json()]).toEqual([200, { ok: true, memory: expect.any(Object) }]);
+  } finally {
+    process.kill(-child.pid!, 'SIGTERM');
+  }
+  expect((await ended).stdout).toContain('all requests are answered');
+}
+
 it('service', async () => {
   const app = await project('service');
+  await starts(app);
   expect(await succeeds(app, 'test')).toMatch(/# pass 4\n# fail 0/);
   expect(await succeeds(app, 'run', 'leaks')).toMatch(/requests answered[\s\S]*CLEAN/);
   // A model that remembers its inputs.
