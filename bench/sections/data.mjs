@@ -1,9 +1,7 @@
 /** The data loader: its goals, and whether this run met them. */
 import { PHOTOGRAPHS, PREFETCH, RESUMED, ROWS } from '../measure/data.mjs';
-import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
+import { integer, megabytes, none, table, times, verdict } from '../support/markdown.mjs';
 import { median, noise, summarise } from '../support/stats.mjs';
-
-const verdict = (met) => (met ? 'met' : '**missed**');
 
 /** @param {import('../plan.mjs').Plan} plan @param {import('../measured.mjs').Measured} measured */
 export async function dataSection(plan, measured) {

@@ -1,7 +1,7 @@
 /** The goals for speed and memory, and whether this run met them. */
 import { optimizers } from '../measure/optim.mjs';
 import { nets } from '../measure/train.mjs';
-import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
+import { integer, megabytes, none, table, times, verdict } from '../support/markdown.mjs';
 import { median, quartiles, ratio } from '../support/stats.mjs';
 import { added } from './calls.mjs';
 import { lossDifference } from './digits.mjs';
@@ -41,8 +41,6 @@ const LEFT = 5e6;
 const TRAINING = 1.1;
 /** A cost of zero cannot be measured on a busy machine, so this is the tolerance; CPU time is less noisy than wall time. */
 const NOTHING = 1.03;
-
-const verdict = (met) => (met ? 'met' : '**missed**');
 
 /** "1.12× (1.05–1.20)" @param {number[]} values @param {number[]} base */
 function middleHalf(values, base) {

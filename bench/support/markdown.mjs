@@ -21,3 +21,6 @@ export const times = (value) => `${value.toFixed(2)}×`;
 export const megabytes = (bytes) => `${number(bytes / 1e6, Math.abs(bytes) < 1e7 ? 1 : 0)} MB`;
 export const integer = (value) => number(value, 0);
 export const none = '–';
+
+/** Of a goal. @param {boolean} met */
+export const verdict = (met) => (met ? 'met' : '**missed**');

@@ -7,7 +7,21 @@ import { say } from './progress.mjs';
 
 /** What differs most between releases of libtorch comes first. Folders that are not named follow in the order of their names. */
 const foldersInOrder = [
-  ...['ops', 'calls', 'overloads', 'nn', 'jit', 'inductor', 'autograd', 'public', 'files', 'types', 'optim', 'misuse'],
+  ...[
+    'ops',
+    'calls',
+    'overloads',
+    'nn',
+    'jit',
+    'inductor',
+    'autograd',
+    'public',
+    'files',
+    'types',
+    'optim',
+    'misuse',
+    'distributed',
+  ],
   ...['property', 'reentrancy', 'memory', 'async', 'lifetimes', 'threads', 'data'],
 ];
 
