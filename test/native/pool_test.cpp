@@ -34,7 +34,7 @@ class Waiting final : public Job {
   }
   void cancel() noexcept override { ++seen_.cancelled; }
   void drop() noexcept override { ++seen_.dropped; }
-  uint64_t name() const noexcept override { return 7; }
+  uint64_t id() const noexcept override { return 7; }
 
  private:
   Seen& seen_;
