@@ -1,17 +1,19 @@
 /**
- * A rank that trains until a step, or until another rank is gone. Rank 0 saves a checkpoint after step SAVE_AT; with RESUME, all
- * begin with it. Prints each step, and at the end its weights or the error.
+ * A rank that trains again and again, each time in a new group. Each line of its stdin is one time: { round, port, resume, until }. With
+ * `resume` it begins with the checkpoint, which rank 0 saves after step 4; without `until` it goes on until another rank is gone.
+ * Prints what it has after step 8, and the error.
  */
 'use strict';
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
+const { createInterface } = require('node:readline');
 const torch = require(process.env.LIB);
 
 const { nn } = torch;
 const { CHECKPOINT, RANK } = process.env;
 const rank = Number(RANK);
-const until = Number(process.env.UNTIL ?? Number.POSITIVE_INFINITY);
-const saveAt = Number(process.env.SAVE_AT ?? -1);
+const SAVE_AT = 4;
+const REPORT_AT = 8;
 
 const say = (value) => fs.writeSync(1, `${JSON.stringify(value)}\n`);
 
@@ -21,15 +23,15 @@ function bits(tensors) {
   return digest.digest('hex');
 }
 
-async function main() {
-  torch.setNumThreads(1);
-  await torch.distributed.initProcessGroup({ timeoutMs: Number(process.env.TIMEOUT_MS ?? 60_000) });
+async function train({ round, port, resume, until = Number.POSITIVE_INFINITY }) {
+  process.env.MASTER_PORT = String(port);
+  await torch.distributed.initProcessGroup({ timeoutMs: Number(process.env.TIMEOUT_MS) });
   torch.manualSeed(rank);
   const net = new nn.Sequential(new nn.Linear(12, 30), new nn.BatchNorm1d(30), new nn.ReLU(), new nn.Linear(30, 4));
   const ddp = new nn.parallel.DistributedDataParallel(net, { bucketCapMb: 0.001 });
   const optimizer = new torch.optim.Adam(ddp.parameters(), { lr: 0.01 });
   let step = 0;
-  if (process.env.RESUME === '1') {
+  if (resume) {
     torch.scope(() => {
       const saved = torch.load(CHECKPOINT);
       ddp.loadStateDict(saved.model);
@@ -37,8 +39,9 @@ async function main() {
       step = saved.step;
     });
   }
+  const first = step + 1;
   try {
-    for (; step < until; step++) {
+    while (step < until) {
       const isAsync = step % 2 === 1; // each way in turn
       optimizer.zeroGrad();
       await torch.scope(async () => {
@@ -50,20 +53,24 @@ async function main() {
         else learn();
       });
       optimizer.step();
-      say({ step: step + 1 });
-      if (rank === 0 && step + 1 === saveAt) {
-        torch.scope(() => {
-          const state = { model: ddp.stateDict(), optimizer: optimizer.stateDict(), step: step + 1 };
-          torch.save(state, CHECKPOINT);
-        });
-        say({ saved: step + 1 });
+      step++;
+      if (rank === 0 && !resume && step === SAVE_AT) {
+        torch.scope(() => torch.save({ model: ddp.stateDict(), optimizer: optimizer.stateDict(), step }, CHECKPOINT));
+      }
+      if (step === REPORT_AT) {
+        say({ round, first, step, weights: bits(net.parameters()), buffers: bits(net.buffers()) });
       }
     }
-    say({ weights: bits(net.parameters()), buffers: bits(net.buffers()) });
   } catch (error) {
-    say({ code: error.code, message: error.message });
+    say({ round, code: error.code, message: error.message });
   }
   ddp.dispose();
   await torch.distributed.destroyProcessGroup();
+}
+
+async function main() {
+  torch.setNumThreads(1);
+  say({ ready: true });
+  for await (const line of createInterface({ input: process.stdin })) await train(JSON.parse(line));
 }
 main();

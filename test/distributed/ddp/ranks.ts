@@ -22,25 +22,35 @@ export function freePort(): Promise<number> {
   });
 }
 
+/** One rank of `size` that meet at `port`. */
+export function startRank(
+  language: Language,
+  name: string,
+  place: { rank: number; size: number; port: number },
+  env: Record<string, string> = {},
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): Running {
+  const whole = {
+    ...process.env,
+    ...{ LIB: `${LIB}/index.js`, MASTER_ADDR: '127.0.0.1', MASTER_PORT: String(place.port) },
+    ...{ OMP_NUM_THREADS: '1', USE_LIBUV: '0' },
+    GLOO_SOCKET_IFNAME: 'lo', // otherwise some releases warn that they do not know the host's name
+    ...{ RANK: String(place.rank), WORLD_SIZE: String(place.size) },
+    ...env,
+  };
+  return language === 'node'
+    ? startProgram(process.execPath, [fixture(`${name}.cjs`)], whole, stdin)
+    : startProgram('/usr/bin/python3', [fixture(`${name}.py`)], whole, stdin);
+}
+
 /** One process for each language in the list, with its place as its rank. */
 export async function startRanks(
   languages: readonly Language[],
   name: string,
   env: Record<string, string> = {},
 ): Promise<Running[]> {
-  const port = String(await freePort());
-  return languages.map((language, rank) => {
-    const whole = {
-      ...process.env,
-      ...{ LIB: `${LIB}/index.js`, MASTER_ADDR: '127.0.0.1', MASTER_PORT: port, OMP_NUM_THREADS: '1', USE_LIBUV: '0' },
-      GLOO_SOCKET_IFNAME: 'lo', // otherwise some releases warn that they do not know the host's name
-      ...{ RANK: String(rank), WORLD_SIZE: String(languages.length) },
-      ...env,
-    };
-    return language === 'node'
-      ? startProgram(process.execPath, [fixture(`${name}.cjs`)], whole)
-      : startProgram('/usr/bin/python3', [fixture(`${name}.py`)], whole);
-  });
+  const port = await freePort();
+  return languages.map((language, rank) => startRank(language, name, { rank, size: languages.length, port }, env));
 }
 
 /** What each rank printed, by line, as JSON; all must have succeeded. */
