@@ -4,7 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { expectResident } from '../support/sanitized';
 import { answers, freePort, type Language, startRank, startRanks } from './ddp/ranks';
-import { withoutGloo } from './ranks';
+import { expectDone, nodes, withoutGloo } from './ranks';
 
 jest.setTimeout(240_000);
 
@@ -58,10 +58,14 @@ test('four ranks of Node, and one of PyTorch among them', async () => {
   expect(await train(['node', 'node', 'python', 'node'], cases)).toEqual(node);
 });
 
-test('steps in torch.run have the same bits, and leave the event loop free', async () => {
+test('steps in torch.run have the same bits', async () => {
   const [a, b] = await train(['node', 'node'], ['buckets', 'in torch.run']);
   expect(a!['in torch.run']).toEqual({ ...a!.buckets, case: 'in torch.run' });
   expect(b!['in torch.run']!.weights).toBe(a!.buckets!.weights);
+});
+
+test('the event loop is free while an all-reduce, or a backward in torch.run, waits for another rank', async () => {
+  expectDone(await nodes('loop.mjs', 2));
 });
 
 /** 500 steps are quick; LIBTORCH_NODE_DDP_STEPS=10000 takes minutes. */

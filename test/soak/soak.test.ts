@@ -59,6 +59,18 @@ test(
 );
 
 test(
+  'a delay of the event loop is a failure where a limit is asked for',
+  async () => {
+    const { code, stderr } = await ranks('--reduces', '40', '--most-delay', '0.001');
+    expect(code).toBe(1);
+    const line = /^rank [01]: the event loop's delay has p99 [\d.]+ ms, expected less than 0\.001$/;
+    const lines = withoutGloo(stderr).trimEnd().split('\n');
+    expect(lines).toEqual(Array(4).fill(expect.stringMatching(line)));
+  },
+  limitMs(300_000),
+);
+
+test(
   'a training that keeps one tensor for each step is a failure',
   async () => {
     const { code, stdout, stderr } = await soak('--rounds', '1', '--units', '1', '--plant', 'leak');

@@ -1,6 +1,5 @@
 /** A rank that makes many steps, and notes its memory. */
 'use strict';
-const { monitorEventLoopDelay } = require('node:perf_hooks');
 const { setTimeout: sleep } = require('node:timers/promises');
 const torch = require(process.env.LIB);
 
@@ -19,8 +18,6 @@ async function main() {
   const y = torch.scope(() => torch.arange(16).remainder(10));
   const counts = new Set();
   const rss = [];
-  const delay = monitorEventLoopDelay({ resolution: 5 });
-  delay.enable();
   for (let step = 0; step < steps; step++) {
     optimizer.zeroGrad({ setToNone: step % 2 === 0 });
     const learn = () => nn.functional.crossEntropy(ddp.forward(x), y).backward();
@@ -33,7 +30,6 @@ async function main() {
     }
     if (step === Math.floor(steps / 4) || step === steps - 1) rss.push(process.memoryUsage.rss());
   }
-  delay.disable();
   const { allocatedBytes: before } = torch.memory();
   ddp.dispose();
   // The pool may still end the last torch.run; then the reducer is freed a moment later.
@@ -43,9 +39,8 @@ async function main() {
     after = torch.memory().allocatedBytes;
     if (before - after < least) await sleep(50);
   }
-  const p99 = delay.percentile(99) / 1e6;
   console.log(
-    JSON.stringify({ rank, counts: [...counts], grownMb: (rss[1] - rss[0]) / 2 ** 20, freed: before - after, p99 }),
+    JSON.stringify({ rank, counts: [...counts], grownMb: (rss[1] - rss[0]) / 2 ** 20, freed: before - after }),
   );
   await torch.distributed.destroyProcessGroup();
 }
