@@ -7,21 +7,7 @@ import { say } from './progress.mjs';
 
 /** What differs most between releases of libtorch comes first. Folders that are not named follow in the order of their names. */
 const foldersInOrder = [
-  ...[
-    'ops',
-    'calls',
-    'overloads',
-    'nn',
-    'jit',
-    'inductor',
-    'autograd',
-    'public',
-    'files',
-    'types',
-    'optim',
-    'misuse',
-    'distributed',
-  ],
+  ...['ops', 'calls', 'overloads', 'nn', 'jit', 'inductor', 'autograd', 'public', 'files', 'types', 'optim', 'misuse'],
   ...['property', 'reentrancy', 'memory', 'async', 'lifetimes', 'threads', 'data'],
 ];
 
