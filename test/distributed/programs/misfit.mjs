@@ -4,7 +4,7 @@ import torch from '../../../dist/lib/index.mjs';
 
 const d = torch.distributed;
 const [initMethod, rank, worldSize] = process.argv.slice(2);
-await d.initProcessGroup({ initMethod, rank: Number(rank), worldSize: Number(worldSize), timeoutMs: 60_000 });
+await d.initProcessGroup({ initMethod, rank: Number(rank), worldSize: Number(worldSize), timeoutMs: 120_000 });
 const t = torch.ones([100]);
 for (const [call, bytes] of [
   [(group) => d.allReduce(t, { group }), null], // Gloo sends parts
