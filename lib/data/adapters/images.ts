@@ -1,6 +1,8 @@
 /** Pictures, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 import { ownOptions } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
 import { fromTypedArray, tensor } from '../../elements/create';
@@ -77,9 +79,23 @@ function planOf(fn: string, options: DecodeImageOptions): Plan {
   };
 }
 
+/**
+ * The bytes of a file. libvips opens a file about 30 times to learn its format, which takes a fifth of all the time. A file that
+ * cannot be read as a whole is left to libvips, which reads it or says what is wrong. A worker may wait for the disk.
+ */
+function bytesOf(file: string): string | Uint8Array | Promise<string | Uint8Array> {
+  if (isMainThread) return readFile(file).catch(() => file);
+  try {
+    return readFileSync(file);
+  } catch {
+    return file;
+  }
+}
+
 /** Decodes a picture. libvips works in threads of its own. */
-async function decoded(fn: string, input: string | Uint8Array, plan: Plan, context?: Drawing) {
+async function decoded(fn: string, source: string | Uint8Array, plan: Plan, context?: Drawing) {
   const sharp = peer(fn, 'sharp') as (input: string | Uint8Array) => Pipeline;
+  const input = typeof source === 'string' ? await bytesOf(source) : source;
   let picture = sharp(input);
   const needsSize = plan.crop !== null || typeof plan.resize === 'number';
   let [height, width] = [0, 0];
@@ -138,8 +154,11 @@ export async function decodeImage(input: FilePath | Uint8Array, options: DecodeI
   return pictureIn(await decoded(fn, source, plan));
 }
 
+/** Twice the threads of libuv's pool, in which libvips decodes: while they decode, the next files are read. */
+const defaultConcurrency = (): number => 2 * (Number(process.env.UV_THREADPOOL_SIZE) || 4);
+
 export interface ImageFolderOptions extends DecodeImageOptions {
-  /** How many pictures of a batch are decoded at the same time: 1 gives a worker one core. Default: all. */
+  /** How many pictures of a batch are decoded at the same time: 1 gives a worker one core. Default: 8, or twice `UV_THREADPOOL_SIZE`. */
   concurrency?: number | undefined;
 }
 
@@ -169,7 +188,11 @@ export class ImageDataset extends Dataset<ImageSample> {
     super();
     const fn = 'utils.data.ImageDataset';
     if (!Array.isArray(files)) throw argumentError(fn, 'files', 'a list of files', files);
-    const { labels, concurrency = Infinity, ...how } = ownOptions(fn, options, [...known, 'labels', 'concurrency']);
+    const {
+      labels,
+      concurrency = defaultConcurrency(),
+      ...how
+    } = ownOptions(fn, options, [...known, 'labels', 'concurrency']);
     if (concurrency !== Infinity && !(Number.isSafeInteger(concurrency) && concurrency > 0)) {
       throw argumentError(fn, 'concurrency', 'an integer above 0', concurrency);
     }
