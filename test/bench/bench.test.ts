@@ -1,6 +1,7 @@
 /** The benchmarks run, and their tables have their rows. Tests do not check the figures. */
 import { execFileSync } from 'node:child_process';
 import * as path from 'node:path';
+import { limitMs } from '../support/sanitized';
 
 const root = path.resolve(__dirname, '..', '..');
 
@@ -26,7 +27,7 @@ beforeAll(() => {
   for (const section of text.split(/^## /m).slice(1)) {
     sections.set(section.split('\n')[0]!, (section.match(/(?:^\|.*\n)+/gm) ?? []).map(parseTable));
   }
-}, 300_000);
+}, limitMs(900_000));
 
 const rowsOf = (section: string): string[] => [...sections.get(section)![0]!.keys()].slice(1);
 
