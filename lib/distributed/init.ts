@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
+import { joinedAs } from '../observe/rank';
 import { DEFAULT_TIMEOUT_MS, flagOf, integerOf, optionsOf, textOf, timeoutOf } from './arguments';
 import { defaultGroup, endGroup, groupOf, ProcessGroup, world } from './group';
 import { type Meeting, meetingOf } from './launch';
@@ -207,6 +208,7 @@ export async function initProcessGroup(options: InitProcessGroupOptions = {}): P
     const wantsChecks = checks && size > 1 && backend === 'gloo';
     group.checks = wantsChecks && (await store.check(ranks.map((each) => `libtorch_node/rank:${each}:checks`)));
     world.group = group;
+    joinedAs(rank, size);
     return group;
   } catch (error) {
     world.count = 0;
