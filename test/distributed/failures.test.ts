@@ -1,7 +1,7 @@
 /** What can go wrong between ranks is a coded error in bounded time: nothing hangs, and no process is ended by libtorch. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { failure } from '../support/async';
@@ -73,7 +73,8 @@ describe('stores', () => {
   });
 
   test('a master that accepts and does not answer', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
+    const accepted: Socket[] = [];
+    const silent = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1');
     try {
       await new Promise((resolve) => silent.once('listening', resolve));
       const { port } = silent.address() as { port: number };
@@ -85,6 +86,7 @@ describe('stores', () => {
       expect(d.isInitialized()).toBe(false);
     } finally {
       silent.close();
+      for (const socket of accepted) socket.destroy(); // they would keep this process
     }
   });
 
