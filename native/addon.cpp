@@ -37,7 +37,7 @@ Napi::Value op_function(const Napi::CallbackInfo& info) {
   return make_function(info.Env(), state->bound_op(static_cast<size_t>(index)), op_rows[index]->name);
 }
 
-// The number in the first variable that is set, in the order of lib/distributed/launch.ts; -1 for anything else.
+// The number in the first variable that is set, in the order of lib/observe/rank.ts; -1 for anything else.
 int64_t environment_number(std::initializer_list<const char*> names) {
   const char* text = nullptr;
   for (const char* const name : names) {

@@ -4,7 +4,7 @@
  *
  *   node scripts/libtorch.mjs --json | --version | --include | --lib | --cflags | --ldflags
  */
-import { existsSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -67,14 +67,49 @@ export function linkFlags(libtorch, platform = process.platform) {
   return [...own, ...now, ...cuda, '-ltorch', '-ltorch_cpu', '-lc10'];
 }
 
+/** Whether a file contains all texts. The names that a library exports come before its code. */
+function contains(file, texts) {
+  const longest = Math.max(...texts.map((text) => text.length));
+  const buffer = Buffer.alloc(2 ** 24);
+  const missing = new Set(texts);
+  const descriptor = openSync(file, 'r');
+  try {
+    for (let kept = 0; missing.size > 0; ) {
+      const count = readSync(descriptor, buffer, kept, buffer.length - kept, null);
+      if (count === 0) return false;
+      const end = kept + count;
+      for (const text of missing) {
+        if (buffer.subarray(0, end).includes(text)) missing.delete(text);
+      }
+      kept = Math.min(longest - 1, end);
+      buffer.copyWithin(0, end - kept, end);
+    }
+    return true;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The constructors that native/c10d/nccl.cpp calls: of the group and of its options. */
+const NCCL_NAMES = ['_ZN4c10d16ProcessGroupNCCLC1E', '_ZN4c10d16ProcessGroupNCCL7OptionsC1E'];
+
+/** Whether libtorch has NCCL's process group, and its headers can be compiled. */
+function hasNccl({ cuda, cudaInclude, lib }, has) {
+  if (!cuda || cudaInclude === null || !has('nccl.h')) return false;
+  if (!has('torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp')) return false;
+  const kernels = path.join(lib, 'libtorch_cuda.so');
+  return existsSync(kernels) && contains(kernels, NCCL_NAMES);
+}
+
 /**
  * What compiles and links the second addon (native/c10d), or null if a part is missing: c10d's Gloo in libtorch's headers, or
- * Gloo's own headers. They lie in the system's folders or beside those of libtorch.
+ * Gloo's own headers. They lie in the system's folders or beside those of libtorch. With NCCL where libtorch has it.
  * @param {Libtorch} libtorch
  * @param {readonly string[]} [system] other folders than those of this system, for a cross compiler
  */
 export function c10dFlags(libtorch, system = systemIncludes) {
-  const folders = [...libtorch.includes, ...system];
+  const { cudaInclude } = libtorch;
+  const folders = [...libtorch.includes, ...(cudaInclude === null ? [] : [cudaInclude]), ...system];
   const has = (name) => folders.some((dir) => existsSync(path.join(dir, name)));
   if (!has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') || !has('gloo/config.h')) return null;
   // Headers that others include: one of libtorch in Debian's package of 1.13, one of Gloo in all of Debian's.
@@ -82,7 +117,8 @@ export function c10dFlags(libtorch, system = systemIncludes) {
     ['libtorch', 'torch/csrc/distributed/autograd/context/context.h'],
     ['gloo', 'gloo/common/memory.h'],
   ].flatMap(([owner, header]) => (has(header) ? [] : [`-I${inRoot('native', 'c10d', 'missing', owner)}`]));
-  return { cflags: [...missing, '-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO'], ldflags: ['-lgloo'] };
+  const nccl = hasNccl(libtorch, has) ? ['-DUSE_C10D_NCCL'] : [];
+  return { cflags: [...missing, '-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO', ...nccl], ldflags: ['-lgloo'] };
 }
 
 const forms = {

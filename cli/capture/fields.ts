@@ -93,11 +93,21 @@ export function startInfo(payload: Buffer): StartInfo {
   if (given.dtypes !== undefined) start.dtypes = dtypesOf(given.dtypes);
   if (given.maxBytes !== undefined) start.maxBytes = field('maxBytes');
   if (given.attached !== undefined) start.attached = given.attached === true;
-  if (given.rank !== undefined) start.rank = whole(given.rank, `${where}.rank`, MAX_RANK);
-  if (given.worldSize !== undefined) start.worldSize = whole(given.worldSize, `${where}.worldSize`, MAX_RANK);
+  Object.assign(start, rankOf(given, where));
   const memoryLimit = limitOf(given.memoryLimit);
   return memoryLimit === undefined ? start : { ...start, memoryLimit };
 }
+
+type RankInfo = Pick<StartInfo, 'rank' | 'worldSize'>;
+
+function rankOf(given: Record<string, unknown>, where: string): RankInfo {
+  const info: RankInfo = {};
+  if (given.rank !== undefined) info.rank = whole(given.rank, `${where}.rank`, MAX_RANK);
+  if (given.worldSize !== undefined) info.worldSize = whole(given.worldSize, `${where}.worldSize`, MAX_RANK);
+  return info;
+}
+
+export const rankInfo = (payload: Buffer): RankInfo => rankOf(object(json(payload, 0, 'rank'), 'rank'), 'rank');
 
 function dtypesOf(value: unknown): string[] {
   const where = 'start.dtypes';

@@ -65,6 +65,7 @@ export enum PacketType {
   Sampling = 17,
   Openings = 18,
   Tokens = 19,
+  Rank = 20,
 }
 
 /** A complete packet. */

@@ -25,7 +25,7 @@ export interface StartInfo {
   dtypes?: readonly string[];
   /** Recorded by `leak-audit attach`, not from the process's start. */
   attached?: boolean;
-  /** The rank of the process in a group (RANK in its environment), and the number of processes. Missing outside groups. */
+  /** The rank of the process in a group (of its launcher, else of the group that it joined), and the number of processes. Missing outside groups. */
   rank?: number;
   worldSize?: number;
 }

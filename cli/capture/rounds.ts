@@ -1,7 +1,7 @@
 /** Reads the packets of one process. Rows, births and deaths of a round count only with the round's own packet. */
 import { InvalidData } from '../errors/errors';
 import type { Capture } from './capture';
-import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
+import { checkLength, endInfo, json, Names, rankInfo, shape, startInfo, text } from './fields';
 import {
   BIRTH_BYTES,
   deviceName,
@@ -69,6 +69,9 @@ export class ProcessReader {
       case PacketType.Start:
         capture.start = startInfo(payload);
         capture.details[0]!.dtypes = capture.start.dtypes ?? [];
+        break;
+      case PacketType.Rank:
+        if (capture.start !== undefined) Object.assign(capture.start, rankInfo(payload));
         break;
       case PacketType.End:
         capture.end = endInfo(payload);

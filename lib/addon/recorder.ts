@@ -81,6 +81,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditScope(scope: number, siteId: number): void;
   /** Returns 0 (no label) if there are too many. */
   auditDefineLabel(json: string): number;
+  /** The process has joined a group as this rank, which captures name unless the environment gave one. */
+  auditJoined(rank: number, worldSize: number): void;
   /** Marks in another process's capture that the events of this process are missing. */
   auditFlagLoss(file: string): void;
   auditHeap(heapUsed: number, external: number): void;

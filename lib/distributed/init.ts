@@ -3,14 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
+import { joinedAs } from '../observe/rank';
 import { DEFAULT_TIMEOUT_MS, flagOf, integerOf, optionsOf, textOf, timeoutOf } from './arguments';
 import { defaultGroup, endGroup, groupOf, ProcessGroup, world } from './group';
 import { type Meeting, meetingOf } from './launch';
-import { distributedError, type Opaque, openLibrary, runJob } from './library';
+import { distributedError, type Opaque, openBackend, runJob } from './library';
 import { FileStore, PrefixStore, type Store, storeOf, TCPStore } from './stores';
 
 export interface InitProcessGroupOptions {
-  /** 'gloo' for tensors on the CPU. Default: 'gloo'. */
+  /** 'gloo' for tensors on the CPU; 'nccl' for those on CUDA where this build has it. Default: 'gloo'. */
   backend?: string | undefined;
   /** Where the ranks meet: 'env://' (the default), 'tcp://host:port' or 'file:///path'. Not together with `store`. */
   initMethod?: string | undefined;
@@ -192,7 +193,7 @@ export async function initProcessGroup(options: InitProcessGroupOptions = {}): P
   const { backend, timeoutMs, store: given, meeting, checks } = readOptions(options);
   if (world.group !== null) throw distributedError(FN, 'the default process group exists already');
   if (world.isStarting) throw distributedError(FN, 'the default process group is being joined already');
-  openLibrary(FN);
+  openBackend(FN, backend);
   world.isStarting = true;
   const { rank, size } = meeting;
   try {
@@ -207,6 +208,7 @@ export async function initProcessGroup(options: InitProcessGroupOptions = {}): P
     const wantsChecks = checks && size > 1 && backend === 'gloo';
     group.checks = wantsChecks && (await store.check(ranks.map((each) => `libtorch_node/rank:${each}:checks`)));
     world.group = group;
+    joinedAs(rank, size);
     return group;
   } catch (error) {
     world.count = 0;
@@ -235,6 +237,7 @@ export async function newGroup(
   const whole = defaultGroup(fn);
   const given = optionsOf(fn, options, ['backend', 'timeoutMs']);
   const backend = given.backend === undefined ? whole.backend : backendOf(fn, given.backend);
+  openBackend(fn, backend);
   const timeoutMs = timeoutOf(fn, given.timeoutMs, DEFAULT_TIMEOUT_MS);
   if (ranks !== null && !Array.isArray(ranks)) throw argumentError(fn, 'ranks', 'an array of ranks', ranks);
   const members = [...(ranks ?? whole.ranks)].map((rank, i) => integerOf(fn, `ranks[${i}]`, rank, 0, whole.size - 1));

@@ -1,5 +1,6 @@
 /** Which rank this process is, and where the ranks meet: from the variables that launchers set. */
 import { argumentError } from '../errors/errors';
+import { RANK_VARIABLES, SIZE_VARIABLES } from '../observe/rank';
 import { distributedError } from './library';
 
 /** Where the ranks meet. */
@@ -10,10 +11,6 @@ export type Meeting =
 const FN = 'distributed.initProcessGroup';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Variables in the order in which they are asked: torchrun's and Kubeflow's, then Slurm's. */
-const RANKS = ['RANK', 'SLURM_PROCID'];
-const SIZES = ['WORLD_SIZE', 'SLURM_NTASKS'];
 
 function integerIn(env: Environment, names: readonly string[], what: string, least: number, most: number): number {
   const name = names.find((each) => env[each] !== undefined && env[each] !== '');
@@ -67,8 +64,8 @@ function place(env: Environment | null, url: URLSearchParams, rank?: number, siz
     );
   };
   return {
-    rank: asked(rank, 'rank', RANKS, 'the rank', 0),
-    size: asked(size, 'world_size', SIZES, 'the number of ranks', 1),
+    rank: asked(rank, 'rank', RANK_VARIABLES, 'the rank', 0),
+    size: asked(size, 'world_size', SIZE_VARIABLES, 'the number of ranks', 1),
   };
 }
 

@@ -15,7 +15,8 @@ export type Opaque = { readonly opaque: unique symbol };
 
 declare module '../addon/interface' {
   interface Native {
-    distributedOpen(file: string, onMail: () => void, isMainThread: boolean): void;
+    /** Whether the second addon has NCCL. */
+    distributedOpen(file: string, onMail: () => void, isMainThread: boolean): boolean;
     /** The jobs that have ended. */
     distributedMail(): number[];
     /** Why a job failed or null, whether that was a timeout, and its result. */
@@ -85,6 +86,7 @@ export function isAvailable(): boolean {
 native.distributedJobs ??= new Map();
 const jobs = native.distributedJobs;
 let isOpen = false;
+let hasNccl = false;
 
 /** The newest copy's function receives the mail for all copies: an older copy's globals may be gone. */
 export function openLibrary(fn: string): void {
@@ -102,7 +104,7 @@ export function openLibrary(fn: string): void {
     () => {
       enter(null); // the mailbox belongs to no scope
       try {
-        native.distributedOpen(file, onMail, isMainThread);
+        hasNccl = native.distributedOpen(file, onMail, isMainThread);
       } catch (error) {
         throw distributedError(fn, `the second addon cannot be loaded: ${(error as Error).message}`);
       }
@@ -111,6 +113,13 @@ export function openLibrary(fn: string): void {
   // Before C++ static destruction, while the threads of Gloo still have everything that they use.
   if (isMainThread) process.once('exit', () => native.distributedEnd());
   isOpen = true;
+}
+
+/** Opens the library, and refuses a backend that it does not have, before any rank waits. */
+export function openBackend(fn: string, backend: string): void {
+  openLibrary(fn);
+  if (backend !== 'nccl' || hasNccl) return;
+  throw distributedError(fn, "argument 'backend': expected 'gloo', got 'nccl': this build has no NCCL");
 }
 
 function onMail(): void {

@@ -10,6 +10,7 @@ import { type Tensor, wrap } from '../tensor/tensor';
 import { integerOf, optionsOf } from './arguments';
 import type { PointOptions } from './collectives';
 import { rankWithin } from './group';
+import { distributedError } from './library';
 import { bytesTensor, type Call, type CollectiveOptions, callOf, inSteps, Kind, run } from './work';
 
 const COMMON = ['group', 'signal'] as const;
@@ -17,6 +18,14 @@ const COMMON = ['group', 'signal'] as const;
 const emptyOf = (length: number): Tensor => keep(wrap(native.newBytes(length))!);
 
 const bytesIn = (tensor: Tensor): Uint8Array => tensor.toTypedArray() as Uint8Array;
+
+/** The call of an object form. Its bytes are tensors on the CPU. */
+function objectCall(name: string, given: { group?: unknown; signal?: unknown }): Call {
+  const call = callOf(name, given);
+  const { backend } = call.group;
+  if (backend === 'gloo') return call;
+  throw distributedError(call.fn, `${backend} moves no objects: pass a group of newGroup(null, { backend: 'gloo' })`);
+}
 
 /** Calls `use` with tensors that are freed afterwards; a collective in progress has its own references. */
 async function using<T>(tensors: readonly Tensor[], use: () => Promise<T>): Promise<T> {
@@ -84,7 +93,7 @@ async function broadcastBytes(call: Call, bytes: Uint8Array | null, root: number
 
 /** The value of rank `src`, on all ranks. The others' values are not sent. */
 export async function broadcastObject<T>(value: T, src: number, options: CollectiveOptions = {}): Promise<T> {
-  const call = callOf('broadcastObject', optionsOf('distributed.broadcastObject', options, COMMON));
+  const call = objectCall('broadcastObject', optionsOf('distributed.broadcastObject', options, COMMON));
   const root = rankWithin(call.fn, 'src', call.group, src);
   const bytes = root === call.group.rank ? bytesOf(call.fn, 'value', value) : null;
   return valueIn(await inSteps(call, (step) => broadcastBytes(step, bytes, root))) as T;
@@ -92,7 +101,7 @@ export async function broadcastObject<T>(value: T, src: number, options: Collect
 
 /** The values of all ranks, in their order. */
 export async function allGatherObject<T>(value: T, options: CollectiveOptions = {}): Promise<T[]> {
-  const call = callOf('allGatherObject', optionsOf('distributed.allGatherObject', options, COMMON));
+  const call = objectCall('allGatherObject', optionsOf('distributed.allGatherObject', options, COMMON));
   const bytes = bytesOf(call.fn, 'value', value);
   const all = await inSteps(call, (step) => gatherBytes(step, bytes));
   return all!.map((each) => valueIn(each) as T);
@@ -100,7 +109,7 @@ export async function allGatherObject<T>(value: T, options: CollectiveOptions = 
 
 /** On rank `dst` the values of all ranks, in their order; null on the others. */
 export async function gatherObject<T>(value: T, dst = 0, options: CollectiveOptions = {}): Promise<T[] | null> {
-  const call = callOf('gatherObject', optionsOf('distributed.gatherObject', options, COMMON));
+  const call = objectCall('gatherObject', optionsOf('distributed.gatherObject', options, COMMON));
   const root = rankWithin(call.fn, 'dst', call.group, dst);
   const bytes = bytesOf(call.fn, 'value', value);
   const all = await inSteps(call, (step) => gatherBytes(step, bytes, root));
@@ -113,7 +122,7 @@ export async function scatterObject<T>(
   src = 0,
   options: CollectiveOptions = {},
 ): Promise<T> {
-  const call = callOf('scatterObject', optionsOf('distributed.scatterObject', options, COMMON));
+  const call = objectCall('scatterObject', optionsOf('distributed.scatterObject', options, COMMON));
   const { group, fn } = call;
   const root = rankWithin(fn, 'src', group, src);
   const isRoot = root === group.rank;
@@ -141,7 +150,7 @@ export async function scatterObject<T>(
 
 function pointOf(name: string, argument: string, rank: unknown, options: PointOptions) {
   const given = optionsOf(`distributed.${name}`, options, [...COMMON, 'tag']);
-  const call = callOf(name, given);
+  const call = objectCall(name, given);
   const root = rankWithin(call.fn, argument, call.group, rank);
   if (root === call.group.rank) throw argumentError(call.fn, argument, 'another rank', rank);
   const tag = given.tag === undefined ? 0 : integerOf(call.fn, 'tag', given.tag, 0, 2 ** 31 - 1);

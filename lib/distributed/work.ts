@@ -106,7 +106,7 @@ export interface Work {
   readonly outputSplits?: readonly number[];
 }
 
-/** The dtypes of Gloo, for messages. */
+/** The dtypes of the backend, for messages. */
 const supported = (group: Opaque, kind: Kind): string =>
   [...dtypeCodes]
     .filter(([, code]) => native.distributedSupports(group, code, kind))
@@ -114,10 +114,13 @@ const supported = (group: Opaque, kind: Kind): string =>
     .join(', ');
 
 /** Reads the tensors, which may be Proxies of the program, before it uses the group, which their traps may end. */
-function requireDtypes({ fn, group }: Call, work: Work): void {
-  const dtypes = [...(work.inputs ?? []), ...(work.outputs ?? [])].map(({ dtype }) => dtype);
+function requireFit({ fn, group }: Call, work: Work): void {
+  const facts = [...(work.inputs ?? []), ...(work.outputs ?? [])].map(({ dtype, device }) => ({ dtype, device }));
   const { _native } = memberOf(fn, group);
-  for (const dtype of dtypes) {
+  for (const { dtype, device } of facts) {
+    if (group.backend === 'nccl' && !device.startsWith('cuda')) {
+      throw refusal(fn, 'tensor', 'a tensor on CUDA, as the backend is nccl', device);
+    }
     if (native.distributedSupports(_native, dtypeCodes.get(dtype)!, work.kind)) continue;
     throw refusal(fn, 'tensor', `a dtype of ${group.backend} (${supported(_native, work.kind)})`, dtype);
   }
@@ -156,7 +159,7 @@ function start<T>({ fn, group, signal }: Call, work: Work): Promise<T> {
 /** Starts a collective: at once, unless a call of several steps is in progress on the group. */
 export function run<T>(call: Call, work: Work): Promise<T> {
   if (call.signal?.aborted) return Promise.reject(call.signal.reason); // before anything is sent
-  requireDtypes(call, work);
+  requireFit(call, work);
   if (call.isStep) return start(call, work);
   const isCompared = call.group.checks && work.kind !== Kind.Barrier && work.kind !== Kind.MonitoredBarrier;
   if (isCompared && work.kind !== Kind.Send && work.kind !== Kind.Recv) return compared(call, work);

@@ -5,6 +5,7 @@ import { native } from '../addon/native';
 import { isOptions, ownOptions } from '../addon/options';
 import type { Demand, Labels } from '../addon/recorder';
 import { argumentError } from '../errors/errors';
+import { knownRank } from '../observe/rank';
 import { unwatch, watch } from '../observe/watch';
 import { liveSamples, SAMPLE_TYPES } from './live';
 import { encodeProfile } from './profile';
@@ -16,7 +17,7 @@ export interface PprofOptions {
    * any distance: tensors without a stack are shown under a frame of their own.
    */
   sampleBytes?: number | undefined;
-  /** Labels of every sample, for example `{ instance: 'a' }`. Default: `rank`, if the variable RANK is set. */
+  /** Labels of every sample, for example `{ instance: 'a' }`. Default: `rank`, if the process is a rank of a group. */
   labels?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -45,7 +46,6 @@ const FN = 'pprof.handler';
 const DEFAULT_SAMPLE_BYTES = 65_536;
 /** Labels that the library sets. `route` and others come from torch.audit.label. */
 const RESERVED = ['thread', 'device'];
-const MAX_RANK = 20;
 
 const compress = promisify(gzip);
 
@@ -58,10 +58,9 @@ function checkedLabels(given: unknown): Labels {
   return { ...given } as Labels;
 }
 
-/** The rank that torchrun and other launchers give. */
 function rankLabel(): Labels {
-  const { RANK: rank } = process.env;
-  return rank !== undefined && /^\d+$/.test(rank) && rank.length <= MAX_RANK ? { rank } : {};
+  const rank = knownRank();
+  return rank === null ? {} : { rank };
 }
 
 function refuse(response: PprofResponse, status: number, text: string, headers: Record<string, string> = {}): void {

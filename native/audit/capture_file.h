@@ -46,6 +46,7 @@ enum class PacketType : uint8_t {
   Sampling = 17,  // of the round that follows
   Openings = 18,
   Tokens = 19,
+  Rank = 20,  // learnt after Start
 };
 
 // Current counters of one (site, label, device). Absolute values, so that a lost packet costs detail only.

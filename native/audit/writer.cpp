@@ -75,12 +75,14 @@ std::atomic<const std::vector<std::string>*> process_dtypes{nullptr};
 std::atomic<int64_t> process_rank{-1};
 std::atomic<int64_t> process_world_size{-1};
 
+bool is_rank() noexcept { return process_rank.load() >= 0; }
+
+// Empty outside groups.
 std::string rank_json() {
   const int64_t rank = process_rank.load(), world_size = process_world_size.load();
-  std::string text;
-  if (rank >= 0) text += ",\"rank\":" + std::to_string(rank);
-  if (rank >= 0 && world_size > rank) text += ",\"worldSize\":" + std::to_string(world_size);
-  return text;
+  if (rank < 0) return {};
+  const std::string text = "\"rank\":" + std::to_string(rank);
+  return world_size > rank ? text + ",\"worldSize\":" + std::to_string(world_size) : text;
 }
 
 std::string dtypes_json() {
@@ -91,7 +93,7 @@ std::string dtypes_json() {
   return "[" + list + "]";
 }
 
-std::string start_json(const Options& options) {
+std::string start_json(const Options& options, const std::string& rank) {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   const MemoryLimit limit = memory_limit();
@@ -102,7 +104,8 @@ std::string start_json(const Options& options) {
          ",\"maxBytes\":" + std::to_string(options.max_bytes) + ",\"clockMs\":" + std::to_string(steady_ms()) +
          ",\"memoryLimit\":{\"bytes\":" + std::to_string(limit.bytes) + ",\"from\":\"" +
          (limit.of_group ? "cgroup" : "machine") + "\"},\"attached\":" + (options.attached ? "true" : "false") +
-         rank_json() + ",\"dtypes\":" + dtypes_json() + ",\"command\":" + json_quote(options.command) + "}";
+         (rank.empty() ? "" : "," + rank) + ",\"dtypes\":" + dtypes_json() +
+         ",\"command\":" + json_quote(options.command) + "}";
 }
 
 // Maximum entries per packet: a reader keeps a packet in memory.
@@ -119,6 +122,10 @@ void set_dtypes(const std::vector<std::string>* names) noexcept { process_dtypes
 void set_rank(int64_t rank, int64_t world_size) noexcept {
   process_world_size.store(world_size);
   process_rank.store(rank);
+}
+
+void learn_rank(int64_t rank, int64_t world_size) noexcept {
+  if (process_rank.load() < 0) set_rank(rank, world_size);
 }
 
 int64_t steady_ms() noexcept {
@@ -175,7 +182,9 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken, Des
   recorder_->requeue_all();
   buffer_.clear();
   if (file_.size() == 0) buffer_.put_header();
-  buffer_.put_text(PacketType::Start, start_json(options_));
+  const std::string rank = rank_json();
+  has_rank_ = !rank.empty();
+  buffer_.put_text(PacketType::Start, start_json(options_, rank));
   if (!file_.append(buffer_.bytes())) {
     if (why_not != nullptr) *why_not = "cannot write to " + options.path + ": " + std::strerror(errno);
     file_.flag(kLost);
@@ -307,6 +316,8 @@ void Writer::put_definitions() {
 bool Writer::put_round(const Tick& tick) {
   buffer_.clear();
   put_definitions();
+  const bool is_new_rank = !has_rank_ && is_rank();
+  if (is_new_rank) buffer_.put_text(PacketType::Rank, "{" + rank_json() + "}");
   if (dropped_written_ != dropped_births_) buffer_.put_dropped(dropped_births_);
   for (size_t at = 0; at < changes_.deaths.size(); at += kDeathsPerPacket) {
     buffer_.put_deaths(changes_.deaths, at, std::min(at + kDeathsPerPacket, changes_.deaths.size()));
@@ -338,6 +349,7 @@ bool Writer::put_round(const Tick& tick) {
   buffer_.put_tick(tick);
   if (!flush(0)) return false;
   dropped_written_ = dropped_births_;
+  has_rank_ |= is_new_rank;
   return true;
 }
 

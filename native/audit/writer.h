@@ -82,6 +82,7 @@ class Writer {
   uint64_t dropped_births_ = 0;   // without detail in the file
   uint64_t dropped_written_ = 0;  // of those, as written to the file
   uint32_t marks_ = 0;
+  bool has_rank_ = false;  // whether the file names it
 };
 
 }  // namespace ltn::audit

@@ -2,6 +2,7 @@
 #include "native/c10d/batch_norm.h"
 #include "native/c10d/group.h"
 #include "native/c10d/interruption.h"
+#include "native/c10d/nccl.h"
 #include "native/c10d/reducer.h"
 #include "native/c10d/stores.h"
 #include "native/c10d/work.h"
@@ -11,7 +12,7 @@ namespace ltn::c10d_addon {
 namespace {
 
 const distributed::Library kLibrary{
-    distributed::kStamp, false,         &tcp_store,         &file_store,          &prefix_store, &make_group,
+    distributed::kStamp, kHasNccl,      &tcp_store,         &file_store,          &prefix_store, &make_group,
     &failure_of,         &make_reducer, &verify_parameters, &broadcast_coalesced, &batch_norm,
 };
 

@@ -10,6 +10,7 @@
 #include "native/c10d/collectives.h"
 #include "native/c10d/gloo.h"
 #include "native/c10d/interruption.h"
+#include "native/c10d/nccl.h"
 #include "native/c10d/release.h"
 #include "native/c10d/stores.h"
 #include "native/c10d/work.h"
@@ -51,7 +52,7 @@ class BlockingBarrier final : public distributed::Work {
 class GlooGroup final : public C10dGroup {
  public:
   GlooGroup(c10::intrusive_ptr<GlooBackend> gloo, const std::shared_ptr<distributed::Store>& store)
-      : C10dGroup(std::move(gloo), store) {}
+      : C10dGroup(std::move(gloo), store, /*is_gloo=*/true) {}
   ~GlooGroup() override { close(); }
 
   void abort() noexcept override {
@@ -62,8 +63,9 @@ class GlooGroup final : public C10dGroup {
 
 }  // namespace
 
-C10dGroup::C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store)
-    : backend_(std::move(backend)), store_(store), size_(backend_->getSize()) {}
+C10dGroup::C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store,
+                     bool is_gloo)
+    : backend_(std::move(backend)), store_(store), size_(backend_->getSize()), is_gloo_(is_gloo) {}
 
 c10::intrusive_ptr<Backend> C10dGroup::backend() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -101,15 +103,16 @@ c10::intrusive_ptr<c10d::ProcessGroup> C10dGroup::process_group() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   TORCH_CHECK(backend_ != nullptr, "the process group was destroyed");
   if (process_group_ == nullptr) {
-    process_group_ = as_process_group(backend_, static_cast<const C10dStore&>(*store_).c10d(), true);
+    process_group_ = as_process_group(backend_, static_cast<const C10dStore&>(*store_).c10d(), is_gloo_);
   }
   return process_group_;
 }
 
 distributed::Group* make_group(const std::shared_ptr<distributed::Store>& store,
                                const distributed::GroupOptions& options) {
+  if (options.backend == "nccl") return make_nccl_group(store, options);
+  TORCH_CHECK(options.backend == "gloo", "expected the backend 'gloo', got '", options.backend, "'");
   const auto& inner = static_cast<const C10dStore&>(*store).c10d();
-  TORCH_CHECK(options.backend == "gloo", "this libtorch has no backend ", options.backend);
   return new GlooGroup(make_gloo(inner, options), store);  // owned by the caller: distributed::own_group
 }
 

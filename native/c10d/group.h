@@ -24,7 +24,7 @@ class C10dGroup : public distributed::Group {
   c10::intrusive_ptr<c10d::ProcessGroup> process_group() const;
 
  protected:
-  C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store);
+  C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store, bool is_gloo);
   // Null once closed.
   c10::intrusive_ptr<Backend> backend() const;
 
@@ -33,6 +33,7 @@ class C10dGroup : public distributed::Group {
   c10::intrusive_ptr<Backend> backend_;  // guarded by mutex_; null once closed
   const std::shared_ptr<distributed::Store> store_;
   const int size_;
+  const bool is_gloo_;                                            // or NCCL's
   mutable c10::intrusive_ptr<c10d::ProcessGroup> process_group_;  // guarded by mutex_; null until asked for
 };
 

@@ -45,6 +45,8 @@ class InterruptibleWork final : public c10d::Work {
 
 void set_interrupts(const distributed::Interrupts& interrupts) noexcept { process_interrupts = interrupts; }
 
+bool is_interrupted() noexcept { return can_be_interrupted() && process_interrupts.requested(); }
+
 void wait_for(c10d::Work& work, const std::function<void()>& end) {
   if (!can_be_interrupted()) {
     work.wait();
@@ -60,7 +62,7 @@ void wait_for(c10d::Work& work, const std::function<void()>& end) {
         return;
       }
     }
-    if (!process_interrupts.requested()) continue;
+    if (!is_interrupted()) continue;
     end();
     throw Interrupted();
   }

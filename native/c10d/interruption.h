@@ -20,6 +20,9 @@ class Interrupted : public std::runtime_error {
 // Called once, before anything waits.
 void set_interrupts(const distributed::Interrupts& interrupts) noexcept;
 
+// Whether an interrupt has come on this thread. Any thread.
+bool is_interrupted() noexcept;
+
 // Waits for the end of the work, and throws its failure. On a thread where interrupts apply and one comes, calls `end`,
 // which makes the work fail, and throws. Any thread.
 void wait_for(c10d::Work& work, const std::function<void()>& end);

@@ -9,6 +9,7 @@
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
 #include "native/audit/heap_requests.h"
+#include "native/audit/rank.h"
 #include "native/exports/audit_follow.h"
 #include "native/handles/slot_table.h"
 
@@ -104,6 +105,11 @@ Napi::Value audit_define_label(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), define_label(info[0].As<Napi::String>().Utf8Value()));
 }
 
+// auditJoined(rank: number, worldSize: number): void
+void audit_joined(const Napi::CallbackInfo& info) {
+  learn_rank(info[0].As<Napi::Number>().Int64Value(), info[1].As<Napi::Number>().Int64Value());
+}
+
 // auditFlagLoss(file: string): void; flags the capture of another process.
 void audit_flag_loss(const Napi::CallbackInfo& info) { flag_foreign_loss(info[0].As<Napi::String>().Utf8Value()); }
 
@@ -182,6 +188,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
   exports.Set("auditScope", Napi::Function::New<audit_scope>(env, "auditScope", number));
   exports.Set("auditDefineLabel", Napi::Function::New<audit_define_label>(env, "auditDefineLabel"));
+  exports.Set("auditJoined", Napi::Function::New<audit_joined>(env, "auditJoined"));
   exports.Set("auditFlagLoss", Napi::Function::New<audit_flag_loss>(env, "auditFlagLoss"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
   exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection", number));

@@ -194,4 +194,59 @@ describe('ranks of a group', () => {
     expect(stdout).toMatch(/^ *2 +11\.7 KiB .* 2$/m); // label rank
     expect((await leakAudit(['report', capture, '--by', 'route'])).stdout).toMatch(/^ *1 +7\.8 KiB .* a$/m);
   });
+
+  const LIBRARY = JSON.stringify(path.join(ROOT, 'dist/lib/index.js'));
+  const withoutLauncher = { RANK: undefined, WORLD_SIZE: undefined, SLURM_PROCID: undefined, SLURM_NTASKS: undefined };
+  const node = (capture: string, source: string, variables: NodeJS.ProcessEnv) =>
+    leakAudit(['run', '-o', capture, '--', globalThis.process.execPath, '-e', source], {
+      ...globalThis.process.env,
+      ...withoutLauncher,
+      ...variables,
+    });
+  /** What the first packet of a capture says, and a later one. */
+  const told = (capture: string) =>
+    [...fs.readFileSync(capture, 'latin1').matchAll(/(.)"rank":(\d+),"worldSize":(\d+)/g)].map(
+      ([, before, ...numbers]) => [before === '{' ? 'later' : 'at the start', ...numbers],
+    );
+
+  test("the label is Slurm's rank too", async () => {
+    const capture = file('slurm.ltna');
+    const slurm = { RANK: '', SLURM_PROCID: '3', SLURM_NTASKS: '5' };
+    const ran = await node(capture, `globalThis.held = require(${LIBRARY}).zeros([1000]);`, slurm);
+    expect(ran.stdout).toMatch(/there is no capture of ranks 0, 1, 2 and 4/);
+    expect((await leakAudit(['report', capture, '--by', 'rank'])).stdout).toMatch(/^ *1 +3\.9 KiB .* 3$/m);
+  });
+
+  /** A program that joins a group of one process, with a tensor of each kind: before and after. */
+  const joining = (store: string, then = '') => `
+    const torch = require(${LIBRARY});
+    const { native } = require(${JSON.stringify(path.join(ROOT, 'dist/lib/addon/native.js'))});
+    const held = [torch.zeros([1000])];
+    const options = { initMethod: ${JSON.stringify(`file://${store}`)}, rank: 0, worldSize: 1 };
+    torch.distributed.initProcessGroup(options).then(async () => {
+      held.push(torch.zeros([2000]));
+      await torch.distributed.destroyProcessGroup();
+      ${then}
+      setTimeout(() => globalThis.held = held, 100);
+    });`;
+
+  test('without a launcher it is that of the group which the process joins', async () => {
+    const [running, later, store] = ['running.ltna', 'later.ltna', 'store'].map(file) as [string, string, string];
+    const then = `native.auditStop('stopped'); native.auditStart({ file: ${JSON.stringify(later)}, mode: 'full' });`;
+    expect((await node(running, joining(store, then), {})).code).toBe(0);
+    expect([told(running), told(later)]).toEqual([[['later', '0', '1']], [['at the start', '0', '1']]]);
+    // Tensors that were made before have no label.
+    const { stdout } = await leakAudit(['report', running, '--by', 'rank']);
+    expect(stdout).toMatch(/^ *1 +7\.8 KiB .* 0$/m);
+    for (const capture of [running, later]) {
+      const report = JSON.parse((await leakAudit(['report', capture, '--json', '-'])).stdout);
+      expect(report.ranks).toEqual([expect.objectContaining({ rank: 0 })]);
+    }
+  });
+
+  test('the launcher counts more than the group', async () => {
+    const capture = file('launched.ltna');
+    expect((await node(capture, joining(file('store-2')), { RANK: '2', WORLD_SIZE: '4' })).code).toBe(0);
+    expect(told(capture)).toEqual([['at the start', '2', '4']]);
+  });
 });

@@ -82,6 +82,10 @@ test.each(['0', '1'])('many steps hold what the first held (gradientAsBucketView
   }
 });
 
+test('gradients that are views of buckets are counted once: a storage for each bucket, and its bytes', async () => {
+  expectDone(await nodes('views.mjs', 2));
+});
+
 test('what cannot be trained is refused with a code', async () => {
   const ranks = await answers(await startRanks(['node', 'node'], 'mismatch'));
   for (const [{ said, left }] of ranks as [any][]) {

@@ -1,11 +1,12 @@
 /** What can go wrong between ranks is a coded error in bounded time: nothing hangs, and no process is ended by libtorch. */
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { failure } from '../support/async';
 import { limitMs } from '../support/sanitized';
-import { torch } from '../support/torch';
+import { ROOT, torch } from '../support/torch';
 import { expectDone, nodes, PROGRAMS } from './ranks';
 
 const d = torch.distributed;
@@ -72,7 +73,8 @@ describe('stores', () => {
   });
 
   test('a master that accepts and does not answer', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
+    const accepted: Socket[] = [];
+    const silent = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1');
     try {
       await new Promise((resolve) => silent.once('listening', resolve));
       const { port } = silent.address() as { port: number };
@@ -84,6 +86,7 @@ describe('stores', () => {
       expect(d.isInitialized()).toBe(false);
     } finally {
       silent.close();
+      for (const socket of accepted) socket.destroy(); // they would keep this process
     }
   });
 
@@ -105,6 +108,47 @@ describe('stores', () => {
       'ERR_TORCH_ARGUMENT',
     );
     expect((await failure(d.barrier())).code).toBe('ERR_TORCH_DISTRIBUTED');
+  });
+});
+
+/** This build's own: that of Debian's libtorch has no NCCL. */
+const { cuda } = JSON.parse(readFileSync(path.join(ROOT, 'build/Release/binding.json'), 'utf8'));
+const ifNoCuda = cuda ? describe.skip : describe;
+
+ifNoCuda('NCCL, which this build does not have', () => {
+  const said = (fn: string) => [
+    'ERR_TORCH_DISTRIBUTED',
+    `distributed.${fn}: argument 'backend': expected 'gloo', got 'nccl': this build has no NCCL`,
+  ];
+
+  test('is refused before any rank is waited for', async () => {
+    // Nobody listens there, and the time limit is that of the test.
+    const options = { backend: 'nccl', initMethod: 'tcp://127.0.0.1:1', rank: 1, worldSize: 2, timeoutMs: 10 ** 6 };
+    const { code, message } = await failure(d.initProcessGroup(options));
+    expect([code, message]).toEqual(said('initProcessGroup'));
+    expect(d.isInitialized()).toBe(false);
+  });
+
+  test('is refused for a group of some ranks, and tensors and objects that it cannot move by its name', async () => {
+    const store = await new d.TCPStore('127.0.0.1', 0, { isMaster: true, waitForWorkers: false }).ready();
+    const group = await d.initProcessGroup({ store, rank: 0, worldSize: 1 });
+    try {
+      const refused = await failure(d.newGroup(null, { backend: 'nccl' }));
+      expect([refused.code, refused.message]).toEqual(said('newGroup'));
+      Object.defineProperty(group, 'backend', { value: 'nccl' }); // as if it were
+      const placed = await failure(d.allReduce(torch.ones([2])));
+      expect([placed.code, placed.message]).toEqual([
+        'ERR_TORCH_ARGUMENT',
+        "distributed.allReduce: argument 'tensor': expected a tensor on CUDA, as the backend is nccl, got cpu",
+      ]);
+      const values = await failure(d.broadcastObject(1, 0));
+      expect([values.code, values.message]).toEqual([
+        'ERR_TORCH_DISTRIBUTED',
+        expect.stringContaining("nccl moves no objects: pass a group of newGroup(null, { backend: 'gloo' })"),
+      ]);
+    } finally {
+      await d.destroyProcessGroup();
+    }
   });
 });
 

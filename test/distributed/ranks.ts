@@ -14,8 +14,8 @@ export interface Ended {
 }
 
 /**
- * Whether PyTorch's launcher can start here: Debian 13's PyTorch is built without libuv, and its rendezvous asks for it,
- * whatever USE_LIBUV says.
+ * Whether PyTorch's launcher can start here: the PyTorch of Debian 13 and forky is built without libuv, and its rendezvous asks
+ * for it, whatever USE_LIBUV says.
  */
 export const hasTorchrun = (): boolean =>
   spawnSync('/usr/bin/python3', [

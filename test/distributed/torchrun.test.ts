@@ -1,28 +1,59 @@
 /** Ranks that PyTorch's own launcher starts. */
+import { once } from 'node:events';
+import * as net from 'node:net';
 import path from 'node:path';
 import { freePort } from './ddp/ranks';
-import { end, hasTorchrun, PROGRAMS } from './ranks';
+import { type Ended, end, hasTorchrun, PROGRAMS } from './ranks';
 
 const ifTorchrun = hasTorchrun() ? test : test.skip;
 
-/** What two ranks in Node print, sorted. */
-async function launched(where: readonly string[], args: readonly string[] = []) {
+/** Runs torchrun to its end. */
+function torchrun(where: readonly string[], args: readonly string[] = []) {
   const run = ['/usr/bin/python3', '-m', 'torch.distributed.run', '--no_python', '--redirects=1', '--tee=1'];
   const program = [process.execPath, path.join(PROGRAMS, 'launched.mjs'), ...args];
-  const { status, stdout, stderr } = await end([...run, '--nnodes=1', '--nproc_per_node=2', ...where, ...program]);
+  return end([...run, '--nnodes=1', '--nproc_per_node=2', ...where, ...program]);
+}
+
+/** What two ranks in Node have printed, sorted. */
+function printed({ status, stdout, stderr }: Ended) {
   expect([status, status === 0 ? '' : stderr]).toEqual([0, '']);
   return stdout.match(/rank \d done.*/g)?.sort();
 }
 
+/** Of the errors of c10d's stores. */
+const PORT_TAKEN = /EADDRINUSE|[Aa]ddress already in use/;
+
+/** Calls `start` with a port that was free, and again with another one if a program has taken it since. */
+async function atFreePort(start: (port: number) => Promise<Ended>): Promise<Ended> {
+  for (let left = 5; ; left--) {
+    const ended = await start(await freePort());
+    if (left === 0 || ended.status === 0 || !PORT_TAKEN.test(ended.stderr)) return ended;
+  }
+}
+
 ifTorchrun('torchrun starts two ranks in Node', async () => {
-  const lines = await launched(['--rdzv_backend=c10d', '--rdzv_endpoint=127.0.0.1:0']);
+  const lines = printed(await torchrun(['--rdzv_backend=c10d', '--rdzv_endpoint=127.0.0.1:0']));
   expect(lines).toEqual([0, 1].map((rank) => expect.stringMatching(`^rank ${rank} done, restarts 0, agent's store `)));
 });
 
 // Its agent has the store, at the port that it is given, and keeps it when it starts the ranks again.
 ifTorchrun('torchrun with a static rendezvous starts two ranks again when one fails', async () => {
-  const where = ['--master_addr=127.0.0.1', `--master_port=${await freePort()}`, '--max_restarts=1'];
-  expect(await launched(where, ['restart'])).toEqual(
-    [0, 1].map((rank) => `rank ${rank} done, restarts 1, agent's store True`),
+  const ended = await atFreePort((port) =>
+    torchrun(['--master_addr=127.0.0.1', `--master_port=${port}`, '--max_restarts=1'], ['restart']),
   );
+  expect(printed(ended)).toEqual([0, 1].map((rank) => `rank ${rank} done, restarts 1, agent's store True`));
+});
+
+ifTorchrun('torchrun says so if the port is taken, and the test above takes another one', async () => {
+  const taken = net.createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const ports = [(taken.address() as net.AddressInfo).port];
+  try {
+    const ended = await atFreePort((port) =>
+      torchrun(['--master_addr=127.0.0.1', `--master_port=${ports.shift() ?? port}`]),
+    );
+    expect(printed(ended)).toHaveLength(2);
+  } finally {
+    taken.close();
+  }
 });

@@ -72,7 +72,7 @@ it('where nothing is named, the folders of the system are listed', () => {
 /** Of scripts/libtorch.mjs. */
 async function flags(expression: string): Promise<string[]> {
   const from = JSON.stringify(pathToFileURL(path.join(ROOT, 'scripts/libtorch.mjs')).href);
-  const script = `import { compileFlags, linkFlags } from ${from}; console.log(JSON.stringify(${expression}));`;
+  const script = `import { c10dFlags, compileFlags, linkFlags } from ${from}; console.log(JSON.stringify(${expression}));`;
   const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', script]);
   expect(stderr).toBe('');
   return JSON.parse(stdout);
@@ -103,4 +103,53 @@ it('MSVC gets its own form of the flags, and import libraries by their paths', a
     ...['torch_cuda', 'c10_cuda'].map((name) => path.join(lib, `${name}.lib`)),
     ...libraries,
   ]);
+});
+
+describe('the second addon', () => {
+  const NAMES = ['_ZN4c10d16ProcessGroupNCCLC1ERK', '_ZN4c10d16ProcessGroupNCCL7OptionsC1Eb'];
+  const BOUNDARY = 2 ** 24; // the libraries of CUDA are read in parts of this size
+
+  /** The flags for a libtorch in which each name of the library is after so many bytes; `without` is a file that is missing. */
+  async function c10d(names: Record<string, number>, { without = '', cuda = true } = {}): Promise<string[]> {
+    const root = folder();
+    const put = (name: string, bytes: string | Buffer = '') => {
+      if (name === without) return;
+      fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+      fs.writeFileSync(path.join(root, name), bytes);
+    };
+    for (const name of ['Gloo', 'NCCL']) put(`include/torch/csrc/distributed/c10d/ProcessGroup${name}.hpp`);
+    put('include/gloo/config.h');
+    put('toolkit/nccl.h');
+    const library = Buffer.alloc(Math.max(0, ...Object.values(names)) + 100);
+    for (const [name, place] of Object.entries(names)) library.write(name, place);
+    put('lib/libtorch_cuda.so', library);
+    const cudaInclude = cuda ? `${root}/toolkit` : null;
+    const libtorch = { includes: [`${root}/include`], lib: `${root}/lib`, cuda, cudaInclude };
+    return flags(`c10dFlags(${JSON.stringify(libtorch)}, [])?.cflags ?? []`);
+  }
+  const both = { [NAMES[0]!]: 0, [NAMES[1]!]: 200 };
+
+  it.each([
+    ['beside each other', both],
+    ['on the boundaries of what is read', { [NAMES[0]!]: BOUNDARY - 10, [NAMES[1]!]: 2 * BOUNDARY - 60 }],
+  ])('has NCCL where libtorch exports its names: %s', async (_, names) => {
+    expect(await c10d(names)).toEqual(expect.arrayContaining(['-DUSE_C10D_GLOO', '-DUSE_C10D_NCCL']));
+  });
+
+  it.each([
+    ['without CUDA', both, { cuda: false }],
+    ['whose library lacks the constructor', { [NAMES[1]!]: 0 }, {}],
+    ['whose library lacks that of the options', { [NAMES[0]!]: BOUNDARY }, {}],
+    ...['lib/libtorch_cuda.so', 'toolkit/nccl.h', 'include/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp'].map(
+      (without) => [`without ${without}`, both, { without }] as const,
+    ),
+  ])('has Gloo alone with a libtorch %s', async (_, names, more) => {
+    const given = await c10d(names, more);
+    expect(given).toContain('-DUSE_C10D_GLOO');
+    expect(given).not.toContain('-DUSE_C10D_NCCL');
+  });
+
+  it('is not built without the headers of Gloo', async () => {
+    expect(await c10d(both, { without: 'include/gloo/config.h' })).toEqual([]);
+  });
 });

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { native } from '../../addon/native';
 import type { Labels } from '../../addon/recorder';
 import { argumentError } from '../../errors/errors';
+import { knownRank } from '../rank';
 import { wantsLabels } from '../watch';
 
 /** The value of a label. It is recorded as text. */
@@ -25,15 +26,14 @@ const sets = new Map<string, LabelSet>();
 const byId = new Map<number, Labels>();
 let used = false;
 
-/** The rank of the process in a group, which every tensor is labelled with; null outside groups. Undefined: not read yet. */
+/** The rank of the process in a group, which every tensor is labelled with. Undefined: it has none yet. */
 let ofRank: LabelSet | null | undefined;
 
-/** `rank`: the value of RANK, which launchers of groups of processes set. */
 function rankSet(): LabelSet | null {
   if (ofRank !== undefined) return ofRank;
-  const { RANK } = process.env;
-  ofRank = null;
-  if (RANK !== undefined && /^\d{1,9}$/.test(RANK)) ofRank = known({ rank: String(Number(RANK)) }) ?? null;
+  const rank = knownRank();
+  if (rank === null) return null;
+  ofRank = known({ rank }) ?? null;
   return ofRank;
 }
 

@@ -53,7 +53,7 @@ for (const step of [0, 1, 2]) {
   // The second forward waits on the JavaScript thread: there the ranks agree on the buckets.
   if (step === 1) torch.scope(learn);
   else await held(`backward, step ${step}`, () => torch.scope(() => torch.run(learn)));
-  ddp.zeroGrad?.();
+  ddp.zeroGrad();
 }
 ddp.dispose();
 await d.destroyProcessGroup();
