@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 
@@ -53,6 +54,7 @@ void take_over_threads(int count) {
 }  // namespace
 
 void Batch::run() noexcept {
+  const auto start = std::chrono::steady_clock::now();
   Step* now = nullptr;
   try {
     take_over_threads(intra_op_threads);
@@ -71,6 +73,7 @@ void Batch::run() noexcept {
     strand->error = std::current_exception();
     if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
   }
+  was_short_ = std::chrono::steady_clock::now() - start < kShortJob;
   end();
 }
 
@@ -95,7 +98,7 @@ void Batch::end() noexcept {
   const uint64_t id = strand->id;
   free_casts();
   strand.reset();
-  mailbox->post(id);
+  mailbox->post(id, was_short_);
 }
 
 handles::Borrowed Batch::borrowed() const {

@@ -27,6 +27,7 @@ struct Batch final : Job {
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
   uint64_t id() const noexcept override { return id_; }
+  bool was_short() const noexcept override { return was_short_; }
   // Whether a step may write to a tensor visible to the program, also through a view.
   bool writes() const noexcept;
   // The tensors it works on. Call it while the batch belongs to the JS thread.
@@ -37,6 +38,7 @@ struct Batch final : Job {
   void free_casts() const noexcept;
   void end() noexcept;
 
+  bool was_short_ = false;
   const uint64_t id_;                   // the strand's id, also when that has been released
   std::atomic<bool> cancelled_{false};  // the strand's own flag is unreachable after release
 };

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "native/async/pool.h"
+
 namespace ltn::async {
 
 std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
@@ -12,6 +14,7 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   uv_loop_s* loop = nullptr;
   napi_value name = nullptr;
   auto wake = std::make_unique<uv_async_t>();
+  auto awake = std::make_unique<uv_idle_t>();
   const auto on_wake = [](uv_async_t* async) { static_cast<Mailbox*>(async->data)->deliver(); };
   if (napi_get_uv_event_loop(env, &loop) != napi_ok ||
       napi_create_string_utf8(env, "libtorch-node", NAPI_AUTO_LENGTH, &name) != napi_ok ||
@@ -20,6 +23,10 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
       uv_async_init(loop, wake.get(), on_wake) != 0) {
     throw std::runtime_error("torch.async could not join the event loop");
   }
+  uv_idle_init(loop, awake.get());  // cannot fail
+  awake->data = mailbox.get();
+  uv_unref(reinterpret_cast<uv_handle_t*>(awake.get()));
+  mailbox->awake_ = awake.release();
   wake->data = mailbox.get();
   uv_unref(reinterpret_cast<uv_handle_t*>(wake.get()));
   mailbox->wake_ = wake.release();  // close() passes it to libuv
@@ -35,7 +42,8 @@ void Mailbox::set_receiver(napi_value on_mail) {
   on_mail_ = receiver;
 }
 
-void Mailbox::post(uint64_t strand) noexcept {
+void Mailbox::post(uint64_t strand, bool was_short) noexcept {
+  was_short_.store(was_short, std::memory_order_relaxed);
   for (;;) {
     try {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -58,6 +66,19 @@ std::vector<uint64_t> Mailbox::take() {
 
 void Mailbox::begin() noexcept {
   if (under_way_++ == 0 && wake_ != nullptr) uv_ref(reinterpret_cast<uv_handle_t*>(wake_));
+  if (was_short_.load(std::memory_order_relaxed)) stay_awake();
+}
+
+void Mailbox::stay_awake() noexcept {
+  if (awake_ == nullptr) return;
+  awake_until_ = uv_hrtime() + static_cast<uint64_t>(std::chrono::nanoseconds(kAwake).count());
+  uv_idle_start(awake_, [](uv_idle_t* idle) {
+    const auto& mailbox = *static_cast<Mailbox*>(idle->data);
+    if (mailbox.under_way_ == 0 || uv_hrtime() > mailbox.awake_until_)
+      uv_idle_stop(idle);
+    else
+      std::this_thread::yield();
+  });
 }
 
 void Mailbox::end() noexcept {
@@ -91,6 +112,9 @@ void Mailbox::close() noexcept {
   uv_close(reinterpret_cast<uv_handle_t*>(wake_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_async_t*>(handle); });
   wake_ = nullptr;
+  uv_close(reinterpret_cast<uv_handle_t*>(awake_),
+           [](uv_handle_t* handle) { delete reinterpret_cast<uv_idle_t*>(handle); });
+  awake_ = nullptr;
 }
 
 }  // namespace ltn::async

@@ -4,6 +4,7 @@
 #include <node_api.h>
 #include <uv.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,8 @@ class Mailbox {
 
   void set_receiver(napi_value on_mail);
 
-  void post(uint64_t strand) noexcept;
+  // `was_short`: the next batch is expected to end so soon that the event loop should not sleep meanwhile.
+  void post(uint64_t strand, bool was_short = false) noexcept;
   // The strands whose batches have ended since the last call.
   std::vector<uint64_t> take();
   // A running batch keeps the process alive.
@@ -31,6 +33,7 @@ class Mailbox {
  private:
   explicit Mailbox(napi_env env) : env_(env) {}
   void deliver() noexcept;
+  void stay_awake() noexcept;
 
   const napi_env env_;
   napi_ref on_mail_ = nullptr;
@@ -40,6 +43,9 @@ class Mailbox {
   std::vector<uint64_t> waiting_;  // guarded by mutex_
   bool closed_ = false;            // guarded by mutex_
   uv_async_t* wake_ = nullptr;     // freed by libuv's close callback
+  uv_idle_t* awake_ = nullptr;     // likewise; while it is active, the event loop does not sleep
+  uint64_t awake_until_ = 0;       // ns, as of uv_hrtime()
+  std::atomic<bool> was_short_{false};
 };
 
 }  // namespace ltn::async

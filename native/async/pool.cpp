@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace ltn::async {
 namespace {
@@ -64,6 +65,7 @@ void Pool::submit(std::unique_ptr<Job> job, const void* owner) {
     if (stopping_) throw std::runtime_error("the process is ending: nothing runs on other threads any more");
     const uint64_t id = job->id();
     queue_.push_back({std::move(job), owner, id});
+    submitted_.fetch_add(1, std::memory_order_relaxed);
     try {
       start_missing();
     } catch (const std::exception&) {  // no thread would ever run it
@@ -105,10 +107,25 @@ PoolStatus Pool::status() {
   return {wanted_, running_.size(), queue_.size(), abandoned_};
 }
 
+void Pool::stay_awake(std::unique_lock<std::mutex>& lock) {
+  const uint32_t submitted = submitted_.load(std::memory_order_relaxed);
+  lock.unlock();
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  while (submitted_.load(std::memory_order_relaxed) == submitted && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  lock.lock();
+}
+
 void Pool::work() {
   std::unique_lock<std::mutex> lock(mutex_);
+  bool was_short = false;
   while (!stopping_ && !is_surplus()) {
     if (queue_.empty()) {
+      if (std::exchange(was_short, false)) {
+        stay_awake(lock);
+        continue;
+      }
       wake_.wait(lock);
       continue;
     }
@@ -117,6 +134,7 @@ void Pool::work() {
     entry->thread = std::this_thread::get_id();
     lock.unlock();
     entry->job->run();
+    was_short = entry->job->was_short();
     lock.lock();
     std::unique_ptr<Job> job = std::move(entry->job);  // cancel() no longer finds it
     lock.unlock();

@@ -1,6 +1,8 @@
 // The threads that run recorded ops, separate from libuv's.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +26,13 @@ class Job {
   virtual void drop() noexcept = 0;
   // Identifies it for abandon(); 0 cannot be abandoned.
   virtual uint64_t id() const noexcept { return 0; }
+  // Whether run() took so little time that a thread which sleeps until the next job would cost more.
+  virtual bool was_short() const noexcept { return false; }
 };
+
+// A short job takes less time than this, and a thread that may get another one stays awake for the second time.
+constexpr std::chrono::microseconds kShortJob(20);
+constexpr std::chrono::microseconds kAwake(50);
 
 struct PoolStatus {
   size_t threads, running, queued, abandoned;
@@ -73,6 +81,8 @@ class Pool {
   using Entries = std::list<Entry>;  // nodes move between lists without an allocation
 
   void work();
+  // After a short job: waits for the next one without sleep, for a short time.
+  void stay_awake(std::unique_lock<std::mutex>& lock);
   // With mutex_ held:
   void start_missing();
   bool is_surplus() const noexcept { return alive_ - abandoned_ > wanted_; }
@@ -89,6 +99,7 @@ class Pool {
   size_t alive_ = 0;
   size_t abandoned_ = 0;  // threads among alive_ that run an abandoned job
   bool stopping_ = false;
+  std::atomic<uint32_t> submitted_{0};  // changes with each job; read without the mutex
 };
 
 }  // namespace ltn::async

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace ltn::async {
 namespace {
@@ -38,6 +39,19 @@ class Waiting final : public Job {
 
  private:
   Seen& seen_;
+};
+
+// Ends at once, so that the thread stays awake for the next one.
+class Short final : public Job {
+ public:
+  explicit Short(std::shared_ptr<std::promise<void>> ended) : ended_(std::move(ended)) {}
+  void run() noexcept override { ended_->set_value(); }
+  bool was_short() const noexcept override { return true; }
+  void cancel() noexcept override {}
+  void drop() noexcept override {}
+
+ private:
+  const std::shared_ptr<std::promise<void>> ended_;  // may outlive the wait for it
 };
 
 // Starts the maximum number of threads.
@@ -91,6 +105,19 @@ TEST(Pool, TriesAgainWhenThreadsCanBeMade) {
   pool.submit(std::make_unique<Waiting>(seen));
   seen.ended.get_future().wait();
   EXPECT_EQ(seen.ran.load(), 1);
+}
+
+TEST(Pool, AThreadThatStaysAwakeTakesTheNextJobSleepsAfterwardsAndStops) {
+  for (int pools = 0; pools < 20; ++pools) {
+    Pool pool(2, Starter{2});
+    for (int i = 0; i < 100; ++i) {
+      const auto ended = std::make_shared<std::promise<void>>();
+      pool.submit(std::make_unique<Short>(ended));
+      ended->get_future().wait();
+      if (i % 20 == 0) std::this_thread::sleep_for(2 * kAwake);  // it sleeps by now
+    }
+    pool.set_threads(1);
+  }  // perhaps while it is awake
 }
 
 TEST(Pool, StopDropsWaitingJobsEndsRunningOnesAndRefusesNewOnes) {
