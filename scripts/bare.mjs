@@ -1,11 +1,12 @@
 /**
- * npm run test:bare [-- release…] [--fresh] [--only=TEXT]: installs libtorch-node and @libtorch-node/libtorch-linux-<processor> where
+ * npm run test:bare [-- release…] [--fresh] [--only=TEXT] [--time[=STARTS]]: installs libtorch-node and @libtorch-node/libtorch-linux-<processor> where
  * nothing else is: in Debian's smallest system (debootstrap's minbase) with npm's Node, without apt's libtorch, BLAS or
  * compiler. Both come from a registry on the loopback interface. It runs ops, lifetimes, leak-audit, workers, Jest, a bundle,
  * pnpm, yarn, a read-only system, another user and, in bookworm, the image of the example service. bookworm is the oldest system that the package supports, forky the newest.
  *
  * `npm run package:libtorch` must have made build/packages, and prebuilds/ must hold the binding for that libtorch
- * (`npm run prebuild -- trixie`). `--only` runs the checks whose title has this text. LTN_TARBALL names a tarball of libtorch-node, which is otherwise packed from this checkout.
+ * (`npm run prebuild -- trixie`). `--only` runs the checks whose title has this text. `--time` runs none of them: it times
+ * the first `require` against that with the system's libtorch of the same version (scripts/bare/starts.mjs). LTN_TARBALL names a tarball of libtorch-node, which is otherwise packed from this checkout.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,9 +15,11 @@ import path from 'node:path';
 import { tryImage } from './bare/image.mjs';
 import { core, doctor, programs } from './bare/programs.mjs';
 import { serveRegistry } from './bare/registry.mjs';
+import { timeStarts } from './bare/starts.mjs';
 import { runInside } from './matrix/enter.mjs';
 import { withNpm } from './matrix/npm.mjs';
 import { ensureBareRoot, requireMachine } from './matrix/roots.mjs';
+import { prepareRoot } from './matrix/suite.mjs';
 import { buildDir, inRoot } from './paths.mjs';
 import { runLogged } from './steps/command.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
@@ -31,6 +34,11 @@ const INSTALL = 'npm install --ignore-scripts';
 const IMAGE = 'examples/service/Dockerfile';
 /** The system of the image that it begins with. */
 const IMAGE_RELEASE = 'bookworm';
+/** The release whose own libtorch has the version of npm's. */
+const { release: TIMED_RELEASE } = JSON.parse(
+  readFileSync(inRoot('scripts', 'libtorch-package', 'parts.json'), 'utf8'),
+);
+const TIMED_STARTS = 15;
 /** On a machine that does nothing else. */
 const MAX_INSTALL_S = 20;
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-bare-'));
@@ -166,20 +174,37 @@ async function test(release, registry, { fresh, only }) {
   });
 }
 
+async function time(registry, rounds) {
+  const root = await prepareRoot(TIMED_RELEASE);
+  const node = await npmNode(NODE);
+  const lines = await withNpm(root, ({ mounts, env }) => {
+    const inside = { root, mounts, env: { ...env, npm_config_registry: registry } };
+    const shell = (command) => runInside(inside, '/bin/bash', ['-c', command]);
+    return timeStarts({ root, node, packages: both.split(' '), rounds, runInside: shell });
+  });
+  for (const line of [`Debian ${TIMED_RELEASE}, Node ${NODE}`, ...lines]) say(line);
+}
+
 await runMain(async () => {
   const words = process.argv.slice(2);
   const only = words.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
-  const isOption = (word) => word === '--fresh' || word.startsWith('--only=');
+  const timed = words.find((word) => /^--time(=[1-9]\d*)?$/.test(word));
+  const isOption = (word) => word === '--fresh' || word === timed || word.startsWith('--only=');
   const unknown = words.filter((word) => !isOption(word) && !releases.includes(word));
   if (unknown.length > 0)
     throw new StepError(
-      `unknown: ${unknown.join(' ')}\nusage: npm run test:bare [-- ${releases.join(' | ')}] [--fresh] [--only=TEXT]`,
+      `unknown: ${unknown.join(' ')}\nusage: npm run test:bare [-- ${releases.join(' | ')}] [--fresh] [--only=TEXT] [--time[=STARTS]]`,
     );
   await requireMachine();
   await tarballs();
   const { stdout: upstream } = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' });
   const files = ['own.tgz', 'libtorch.tgz'].map((name) => path.join(scratch, name));
   const registry = await serveRegistry(files, upstream.trim());
+  if (timed !== undefined) {
+    await time(registry.url, Number(timed.split('=')[1] ?? TIMED_STARTS));
+    await registry.close();
+    return;
+  }
   const named = releases.filter((release) => words.includes(release));
   const outcomes = [];
   for (const release of named.length > 0 ? named : releases) {

@@ -74,23 +74,30 @@ function change(app: string, file: string, from: string, to: string): void {
   fs.writeFileSync(at, text.replace(from, to));
 }
 
-/** `npm start`, as its README says: it answers, and ends by SIGTERM. */
-async function starts(app: string): Promise<void> {
-  const command = 'cd "$0" && exec setsid npm start'; // a group of processes: npm, its shell and the service
+/** `npm start`, as its README says: it answers, and a signal ends it with status 0. `to`: npm alone, or as a terminal does, all. */
+async function starts(app: string, signal: 'SIGINT' | 'SIGTERM', to: 'npm' | 'all'): Promise<void> {
+  const command = 'cd "$0" && exec setsid npm start'; // a group of processes: npm and the service
   const { child, ended, shows } = startProgram('sh', ['-c', command, app], environment({ NO_COLOR: '1', PORT: '0' }));
+  const end = (what: NodeJS.Signals, which: 'npm' | 'all') =>
+    process.kill(which === 'all' ? -child.pid! : child.pid!, what);
   try {
     const address = (await shows(/listening on (\S+)\n/))[1]!;
     const health = await fetch(`${address}/healthz`);
     expect([health.status, await health.json()]).toEqual([200, { ok: true, memory: expect.any(Object) }]);
-  } finally {
-    process.kill(-child.pid!, 'SIGTERM');
+  } catch (error) {
+    end('SIGKILL', 'all');
+    throw error;
   }
-  expect((await ended).stdout).toContain('all requests are answered');
+  end(signal, to);
+  const { code, signal: by, stdout, stderr } = await ended;
+  expect({ code, by, stderr }).toEqual({ code: 0, by: null, stderr: '' });
+  expect(stdout.match(/all requests are answered/g)).toHaveLength(1);
 }
 
 it('service', async () => {
   const app = await project('service');
-  await starts(app);
+  await starts(app, 'SIGTERM', 'npm');
+  await starts(app, 'SIGINT', 'all');
   expect(await succeeds(app, 'test')).toMatch(/# pass 4\n# fail 0/);
   expect(await succeeds(app, 'run', 'leaks')).toMatch(/requests answered[\s\S]*CLEAN/);
   // A model that remembers its inputs.

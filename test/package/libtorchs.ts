@@ -40,6 +40,20 @@ export function setByte(file: string, offset: number, value: number): void {
   fs.writeFileSync(file, bytes);
 }
 
+/** Two functions of libtorch that take a string; the second is what TORCH_CHECK calls. */
+const C10 = `#include <cstdint>
+#include <stdexcept>
+#include <string>
+namespace c10 {
+void warn(const std::string& text);
+void warn(const std::string&) {}
+namespace detail {
+[[noreturn]] void torchCheckFail(const char*, const char*, uint32_t, const std::string& text);
+void torchCheckFail(const char*, const char*, uint32_t, const std::string& text) { throw std::runtime_error(text); }
+}
+}
+`;
+
 interface Made {
   version: string;
   abi?: 'new' | 'old';
@@ -55,10 +69,7 @@ export function made({ version, abi = 'new', cuda = false, versioned = false }: 
   fs.mkdirSync(lib);
   fs.writeFileSync(path.join(root, 'version.py'), `__version__ = '${version}+cpu'\ndebug = False\n`);
   const source = path.join(root, 'c10.cpp');
-  fs.writeFileSync(
-    source,
-    '#include <string>\nnamespace c10 { void warn(const std::string& text); void warn(const std::string&) {} }\n',
-  );
+  fs.writeFileSync(source, C10);
   for (const name of ['c10', 'torch_cpu', 'torch', ...(cuda ? ['c10_cuda', 'torch_cuda'] : [])]) {
     const soname = `lib${name}.so${versioned ? `.${version.split('.').slice(0, 2).join('.')}` : ''}`;
     const flags = ['-shared', '-fPIC', `-D_GLIBCXX_USE_CXX11_ABI=${abi === 'old' ? 0 : 1}`, `-Wl,-soname,${soname}`];

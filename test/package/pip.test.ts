@@ -3,6 +3,7 @@
  * addon is linked anew with the flags of the build, from the objects of this checkout, since compiling takes minutes.
  * (`npm run test:tarball` compiles, for the libtorch of the system.)
  */
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
@@ -13,6 +14,7 @@ import { made, minor, own } from './libtorchs';
 
 jest.setTimeout(limitMs(240_000));
 
+const { readElf } = require('../../lib/libtorch/elf') as typeof import('../../lib/libtorch/elf');
 const program = path.join(ROOT, 'dist/cli/libtorch-node.js');
 
 /** The object files that this checkout's addon is linked from. */
@@ -57,6 +59,20 @@ process.exit(status ?? 1);
   return { file, calls };
 }
 
+/** The arguments of a compiler with another output and source. */
+const replaced = (args: string[], output: string, source: string): string[] =>
+  args.map((word, index) => {
+    if (args[index - 1] === '-o') return output;
+    return word.endsWith('.cpp') ? source : word;
+  });
+
+/** The mangled names that an object or library defines or needs. */
+const symbols = (file: string): string[] =>
+  execFileSync('nm', [...(file.endsWith('.so') ? ['-D'] : []), file], { encoding: 'utf8' })
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(' ').at(-1)!);
+
 async function tree(): Promise<string> {
   const maker = path.join(ROOT, 'scripts/steps/pip-tree.mjs');
   const { code, stdout, stderr } = await run(process.execPath, [maker, folder()]);
@@ -81,27 +97,33 @@ it('names without versions: the addon is linked with them, is kept apart from th
   const [linked] = calls().filter((args) => !args.includes('-c'));
   expect(linked).toEqual(expect.arrayContaining([`-L${lib}`, `-Wl,-rpath,${lib}`, '-ltorch', '-ltorch_cpu', '-lc10']));
 
-  // No variable but LIBTORCH: the libraries find each other, and OpenMP's under its own name.
+  // What PyTorch loads first, so that the others find its dependencies.
+  const deps = 'libtorch_global_deps.so';
+  const openmp = 'libgomp-a34b3233.so.1';
+  expect(readElf(path.join(lib, deps))).toMatchObject({ soname: deps, needed: expect.arrayContaining([openmp]) });
+  expect(readElf(path.join(lib, deps)).needed).not.toContain('libgomp.so.1');
+
+  // No variable but LIBTORCH: the libraries find each other, and OpenMP's under its own name. Nothing asks for the first one;
+  // where it is loaded, as by PyTorch, it is this one.
   const script = `
     const torch = require(${JSON.stringify(path.join(ROOT, 'dist/lib/index.js'))});
     const sum = torch.ones([64, 64]).matmul(torch.ones([64, 64])).exp().log().sum().item();
-    const mapped = [...new Set(require('node:fs').readFileSync('/proc/self/maps', 'utf8').match(/\\/\\S+\\/lib(torch|c10|gomp)[^\\s/]*\\.so[^\\s/]*/g))];
+    const mapped = [...new Set(require('node:fs').readFileSync('/proc/self/maps', 'utf8').match(/\\/\\S+\\/lib(torch|c10|gomp-)[^\\s/]*\\.so[^\\s/]*/g))];
     const addon = Object.keys(require.cache).find((file) => file.endsWith('.node'));
     console.log(JSON.stringify({ sum, mapped, addon }));`;
-  const ran = await run(process.execPath, ['-e', script], { env });
-  expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: '' });
-  const { sum, mapped, addon } = JSON.parse(ran.stdout);
-  expect(sum).toBeCloseTo(64 ** 3, 0);
-  expect(path.basename(path.dirname(addon))).toBe(`libtorch-${minor}-unversioned`);
-  expect(mapped).toEqual(
-    expect.arrayContaining(
-      ['libc10.so', 'libtorch_cpu.so', 'libtorch.so', 'libgomp-a34b3233.so.1'].map((name) => path.join(lib, name)),
-    ),
-  );
-  expect(mapped.filter((name: string) => /lib(torch|c10)/.test(name) && !name.startsWith(lib))).toEqual([]);
+  const libraries = ['libc10.so', 'libtorch_cpu.so', 'libtorch.so', openmp].map((name) => path.join(lib, name));
+  for (const before of [[], [path.join(lib, deps)]]) {
+    const preload = [...(env.LD_PRELOAD ? [env.LD_PRELOAD] : []), ...before].join(':');
+    const ran = await run(process.execPath, ['-e', script], { env: { ...env, LD_PRELOAD: preload } });
+    expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: '' });
+    const { sum, mapped, addon } = JSON.parse(ran.stdout);
+    expect(sum).toBeCloseTo(64 ** 3, 0);
+    expect(path.basename(path.dirname(addon))).toBe(`libtorch-${minor}-unversioned`);
+    expect(mapped.sort()).toEqual([...libraries, ...before].sort());
+  }
 });
 
-it('a wheel of the old C++ ABI, as before PyTorch 2.6: the flag that is chosen', async () => {
+it('a wheel of the old C++ ABI, as before PyTorch 2.6: the flag that is chosen, and what it compiles', async () => {
   const root = made({ version: own.version, abi: 'old' });
   fs.mkdirSync(path.join(root, 'include'));
   for (const name of ['ATen', 'c10', 'caffe2', 'torch'])
@@ -109,7 +131,7 @@ it('a wheel of the old C++ ABI, as before PyTorch 2.6: the flag that is chosen',
   const { file, calls } = compiler();
   const cache = path.join(folder(), 'cache');
   const env = { ...ordinaryEnv(), NO_COLOR: '1', LIBTORCH: root, LIBTORCH_NODE_CACHE: cache, CXX: file };
-  // The libraries are empty, so the link fails; what matters are the compiler's calls before it.
+  // The libraries are empty, so the link of the addon fails; what matters are the compiler's calls.
   const { code, stderr } = await run(process.execPath, [program, 'build'], { env });
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('(libtorch_cpu.so), old C++ ABI in ') });
   const compiled = calls().filter((args) => args.includes('-c'));
@@ -118,4 +140,36 @@ it('a wheel of the old C++ ABI, as before PyTorch 2.6: the flag that is chosen',
     const flags = args.filter((word) => word.includes('_GLIBCXX_USE_CXX11_ABI'));
     expect(flags).toEqual(['-U_GLIBCXX_USE_CXX11_ABI', '-D_GLIBCXX_USE_CXX11_ABI=0']);
   }
+
+  // Such a call carried out, for a source of the addon: what it calls with a string is named as that tree names it.
+  const call = compiled[0]!;
+  const object = path.join(folder(), 'devices.o');
+  execFileSync('g++', replaced(call, object, path.join(ROOT, 'native/convert/devices.cpp')));
+  const asks = symbols(object).filter((name) => /torchCheckFail.*(Ss|string)/.test(name));
+  expect(asks).toEqual(['_ZN3c106detail14torchCheckFailEPKcS2_jRKSs']);
+  expect(symbols(path.join(root, 'lib/libc10.so'))).toEqual(expect.arrayContaining(asks));
+
+  // A small program with the same flags and those of the link: it runs with this libtorch. With the new ABI it cannot be linked.
+  const small = path.join(folder(), 'small');
+  fs.writeFileSync(
+    `${small}.cpp`,
+    `#include <c10/util/Exception.h>
+#include <cstdio>
+int main(int count, char**) {
+  try {
+    TORCH_CHECK(count == 7, "expected 7 words, got ", count);
+  } catch (const std::runtime_error& error) { std::puts(error.what()); }
+}
+`,
+  );
+  const [link] = calls().filter((args) => !args.includes('-c'));
+  const libraries = link!.filter((word) => /^-(L|l|Wl,-rpath)/.test(word));
+  const make = (...more: string[]) => {
+    const flags = replaced(call, small, `${small}.cpp`).filter((word) => word !== '-c');
+    return run('g++', [...flags, ...more, ...libraries]);
+  };
+  expect(await make()).toMatchObject({ code: 0 });
+  expect(await run(small, [])).toMatchObject({ code: 0, stdout: 'expected 7 words, got 1\n' });
+  const other = await make('-D_GLIBCXX_USE_CXX11_ABI=1');
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/undefined reference to .*torchCheckFail/) });
 });

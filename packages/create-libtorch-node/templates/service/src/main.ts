@@ -22,8 +22,14 @@ const server = makeServer(loadModel());
 server.listen(port, HOST, () => {
   console.log(`listening on http://${HOST}:${(server.address() as AddressInfo).port}`);
 });
+
+// The first signal ends the service once its requests are answered. npm passes on what a terminal sends here too, so a second one
+// is no wish to hurry.
+let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
+  process.on(signal, () => {
+    if (stopping) return;
+    stopping = true;
     server.close(() => console.log('all requests are answered'));
     server.closeIdleConnections();
   });
