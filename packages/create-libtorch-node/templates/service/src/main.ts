@@ -23,8 +23,8 @@ server.listen(port, HOST, () => {
   console.log(`listening on http://${HOST}:${(server.address() as AddressInfo).port}`);
 });
 
-// The first signal ends the service once its requests are answered. npm passes on what a terminal sends here too, so a second one
-// is no wish to hurry.
+// The first signal ends the service once its requests are answered. A second one changes nothing: npm passes on the signals of a
+// terminal, which the service gets from the terminal as well.
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
