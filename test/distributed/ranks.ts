@@ -14,10 +14,10 @@ export interface Ended {
 }
 
 /**
- * Whether PyTorch's launcher can start here: the PyTorch of Debian 13 and forky is built without libuv, and its rendezvous asks
- * for it, whatever USE_LIBUV says.
+ * Whether PyTorch's launcher can meet at an address here: the PyTorch of Debian 13 and forky is built without libuv, and torchrun's
+ * store asks for it, whatever USE_LIBUV says. It can meet in a file.
  */
-export const hasTorchrun = (): boolean =>
+export const torchrunHasAddress = (): boolean =>
   spawnSync('/usr/bin/python3', [
     '-c',
     "import torch; torch.distributed.TCPStore('127.0.0.1', 0, is_master=True, wait_for_workers=False)",

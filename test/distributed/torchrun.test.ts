@@ -1,17 +1,19 @@
 /** Ranks that PyTorch's own launcher starts. */
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import * as net from 'node:net';
+import * as os from 'node:os';
 import path from 'node:path';
 import { freePort } from './ddp/ranks';
-import { type Ended, end, hasTorchrun, PROGRAMS } from './ranks';
+import { type Ended, end, PROGRAMS, torchrunHasAddress } from './ranks';
 
-const ifTorchrun = hasTorchrun() ? test : test.skip;
+const ifAddress = torchrunHasAddress() ? test : test.skip;
 
 /** Runs torchrun to its end. */
-function torchrun(where: readonly string[], args: readonly string[] = []) {
+function torchrun(where: readonly string[], args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const run = ['/usr/bin/python3', '-m', 'torch.distributed.run', '--no_python', '--redirects=1', '--tee=1'];
   const program = [process.execPath, path.join(PROGRAMS, 'launched.mjs'), ...args];
-  return end([...run, '--nnodes=1', '--nproc_per_node=2', ...where, ...program]);
+  return end([...run, '--nnodes=1', '--nproc_per_node=2', ...where, ...program], env);
 }
 
 /** What two ranks in Node have printed, sorted. */
@@ -31,20 +33,33 @@ async function atFreePort(start: (port: number) => Promise<Ended>): Promise<Ende
   }
 }
 
-ifTorchrun('torchrun starts two ranks in Node', async () => {
+// Also a PyTorch without libuv.
+test('torchrun that meets in a file starts two ranks again when one fails', async () => {
+  const made = mkdtempSync(path.join(os.tmpdir(), 'torchrun-'));
+  try {
+    const where = ['--rdzv_backend=c10d', `--rdzv_endpoint=${made}/meeting`, '--rdzv_conf=store_type=file'];
+    const env = { TORCH_DISABLE_SHARE_RDZV_TCP_STORE: '1' };
+    const ended = await torchrun([...where, '--max_restarts=1'], ['restart'], env);
+    expect(printed(ended)).toEqual([0, 1].map((rank) => `rank ${rank} done, restarts 1, agent's store False`));
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+});
+
+ifAddress('torchrun starts two ranks in Node', async () => {
   const lines = printed(await torchrun(['--rdzv_backend=c10d', '--rdzv_endpoint=127.0.0.1:0']));
   expect(lines).toEqual([0, 1].map((rank) => expect.stringMatching(`^rank ${rank} done, restarts 0, agent's store `)));
 });
 
 // Its agent has the store, at the port that it is given, and keeps it when it starts the ranks again.
-ifTorchrun('torchrun with a static rendezvous starts two ranks again when one fails', async () => {
+ifAddress('torchrun with a static rendezvous starts two ranks again when one fails', async () => {
   const ended = await atFreePort((port) =>
     torchrun(['--master_addr=127.0.0.1', `--master_port=${port}`, '--max_restarts=1'], ['restart']),
   );
   expect(printed(ended)).toEqual([0, 1].map((rank) => `rank ${rank} done, restarts 1, agent's store True`));
 });
 
-ifTorchrun('torchrun says so if the port is taken, and the test above takes another one', async () => {
+ifAddress('torchrun says so if the port is taken, and the test above takes another one', async () => {
   const taken = net.createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const ports = [(taken.address() as net.AddressInfo).port];
