@@ -44,7 +44,9 @@ const script = path.join(folder, 'launch/torchrun.sh');
 let meetings = 0;
 const torchrunEnv = async (checkpoint: string) => ({
   ...process.env,
-  ...(hasAddress ? { MASTER: `127.0.0.1:${await freePort()}` } : { MEETING_FILE: `${checkpoint}.${++meetings}` }),
+  ...(hasAddress
+    ? { MASTER: `127.0.0.1:${await freePort()}` }
+    : { MEETING_FILE: `${checkpoint}.${++meetings}`, ADDRESS: '127.0.0.1' }),
   ...{ CHECKPOINT: checkpoint, OMP_NUM_THREADS: '1' },
 });
 

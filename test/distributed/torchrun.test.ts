@@ -7,7 +7,8 @@ import path from 'node:path';
 import { freePort } from './ddp/ranks';
 import { type Ended, end, PROGRAMS, torchrunHasAddress } from './ranks';
 
-const ifAddress = torchrunHasAddress() ? test : test.skip;
+const hasAddress = torchrunHasAddress();
+const ifAddress = hasAddress ? test : test.skip;
 
 /** Runs torchrun to its end. */
 function torchrun(where: readonly string[], args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
@@ -39,7 +40,8 @@ test('torchrun that meets in a file starts two ranks again when one fails', asyn
   try {
     const where = ['--rdzv_backend=c10d', `--rdzv_endpoint=${made}/meeting`, '--rdzv_conf=store_type=file'];
     const env = { TORCH_DISABLE_SHARE_RDZV_TCP_STORE: '1' };
-    const ended = await torchrun([...where, '--max_restarts=1'], ['restart'], env);
+    const address = hasAddress ? [] : ['--local_addr=127.0.0.1']; // an option of PyTorch 2
+    const ended = await torchrun([...where, ...address, '--max_restarts=1'], ['restart'], env);
     expect(printed(ended)).toEqual([0, 1].map((rank) => `rank ${rank} done, restarts 1, agent's store False`));
   } finally {
     rmSync(made, { recursive: true, force: true });

@@ -5,6 +5,7 @@
 # A PyTorch that is built without libuv, such as those of Debian 13 and forky, cannot meet at an address. It can in a file that all
 # nodes see and that does not exist yet:
 #   NODES=2 RANKS_PER_NODE=4 MEETING_FILE=/shared/digits-1 sh torchrun.sh
+# ADDRESS is that of this node, if the others do not know its name (PyTorch 2).
 set -eu
 here=$(dirname "$0")
 endpoint=${MASTER:-127.0.0.1:29400}
@@ -23,5 +24,6 @@ exec torchrun \
   --rdzv_endpoint "$endpoint" \
   --rdzv_conf "$conf" \
   --rdzv_id "${JOB:-digits}" \
+  ${ADDRESS:+--local_addr "$ADDRESS"} \
   --redirects 1 --tee 1 \
   node "$here/../train.js" --checkpoint "${CHECKPOINT:-digits.pt}" "$@"
