@@ -109,8 +109,13 @@ describe('the second addon', () => {
   const NAMES = ['_ZN4c10d16ProcessGroupNCCLC1ERK', '_ZN4c10d16ProcessGroupNCCL7OptionsC1Eb'];
   const BOUNDARY = 2 ** 24; // the libraries of CUDA are read in parts of this size
 
+  interface Lacking {
+    without?: string;
+    cuda?: boolean;
+  }
+
   /** The flags for a libtorch in which each name of the library is after so many bytes; `without` is a file that is missing. */
-  async function c10d(names: Record<string, number>, { without = '', cuda = true } = {}): Promise<string[]> {
+  async function c10d(names: Record<string, number>, { without = '', cuda = true }: Lacking = {}): Promise<string[]> {
     const root = folder();
     const put = (name: string, bytes: string | Buffer = '') => {
       if (name === without) return;
@@ -136,12 +141,12 @@ describe('the second addon', () => {
     expect(await c10d(names)).toEqual(expect.arrayContaining(['-DUSE_C10D_GLOO', '-DUSE_C10D_NCCL']));
   });
 
-  it.each([
+  it.each<[string, Record<string, number>, Lacking]>([
     ['without CUDA', both, { cuda: false }],
     ['whose library lacks the constructor', { [NAMES[1]!]: 0 }, {}],
     ['whose library lacks that of the options', { [NAMES[0]!]: BOUNDARY }, {}],
     ...['lib/libtorch_cuda.so', 'toolkit/nccl.h', 'include/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp'].map(
-      (without) => [`without ${without}`, both, { without }] as const,
+      (without): [string, Record<string, number>, Lacking] => [`without ${without}`, both, { without }],
     ),
   ])('has Gloo alone with a libtorch %s', async (_, names, more) => {
     const given = await c10d(names, more);

@@ -113,7 +113,7 @@ it('names without versions: the addon is linked with them, is kept apart from th
     console.log(JSON.stringify({ sum, mapped, addon }));`;
   const libraries = ['libc10.so', 'libtorch_cpu.so', 'libtorch.so', openmp].map((name) => path.join(lib, name));
   for (const before of [[], [path.join(lib, deps)]]) {
-    const preload = [...(env.LD_PRELOAD ? [env.LD_PRELOAD] : []), ...before].join(':');
+    const preload = [ordinaryEnv().LD_PRELOAD, ...before].filter(Boolean).join(':');
     const ran = await run(process.execPath, ['-e', script], { env: { ...env, LD_PRELOAD: preload } });
     expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: '' });
     const { sum, mapped, addon } = JSON.parse(ran.stdout);
