@@ -112,7 +112,7 @@ test('what cannot be trained is refused with a code', async () => {
 
 /** 20 times in CI; LIBTORCH_NODE_DDP_KILLS=100 takes minutes. */
 const KILLS = Number(process.env.LIBTORCH_NODE_DDP_KILLS ?? 20);
-/** Of the group. A rank notices the end of another one at once, so this is no limit for a slow machine. */
+/** Of the group. A rank notices the end of another one at once, so a slow machine does not reach this limit. */
 const TIMEOUT_MS = 30_000;
 
 /** A group that trains from the start, or from the checkpoint, until it is told to end. See ddp/endless.cjs. */

@@ -1,6 +1,6 @@
 /** Pictures, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { ownOptions } from '../../addon/options';
@@ -79,16 +79,20 @@ function planOf(fn: string, options: DecodeImageOptions): Plan {
   };
 }
 
+/** Larger files, in bytes, are not read whole: several are decoded at the same time. */
+const MAX_READ = 2 ** 24;
+
 /**
  * The bytes of a file. libvips opens a file about 30 times to learn its format, which takes a fifth of all the time. A file that
- * cannot be read as a whole is left to libvips, which reads it or says what is wrong. A worker may wait for the disk.
+ * is large, special or cannot be read is left to libvips, which reads it or says what is wrong. A worker may wait for the disk.
  */
-function bytesOf(file: string): string | Uint8Array | Promise<string | Uint8Array> {
-  if (isMainThread) return readFile(file).catch(() => file);
+async function bytesOf(file: string): Promise<string | Uint8Array> {
   try {
-    return readFileSync(file);
+    const facts = isMainThread ? await stat(file) : statSync(file);
+    if (!facts.isFile() || facts.size > MAX_READ) return file;
+    return isMainThread ? await readFile(file) : readFileSync(file);
   } catch {
-    return file;
+    return file; // libvips reports it
   }
 }
 

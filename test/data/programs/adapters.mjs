@@ -2,7 +2,7 @@
  * Uses the adapters with the real libraries, in a process of its own: Jest cannot import hyparquet, which is only an ES module.
  * `node adapters.mjs FOLDER` prints, by name, what each gave, and the tensors, bytes and open files that it left.
  */
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -132,6 +132,10 @@ const tests = {
     for (const concurrency of [undefined, 1, 2]) decoded.push(await decodedBy(folders.files, concurrency));
     const unread = new data.ImageDataset([at('none.png'), ...one.files], { crop: 4, concurrency: 1 });
     const corner = small.select(1, 0).select(1, 0);
+    const [little, large] = [at('little.png'), at('large.png')];
+    for (const file of [little, large]) writeFileSync(file, 'not a picture');
+    truncateSync(large, 2 ** 24 + 1);
+    const damaged = [little, large].map((file) => codeOf(() => data.decodeImage(file)));
     const answer = {
       ...(await uses(folders)),
       classes: folders.classes,
@@ -146,6 +150,7 @@ const tests = {
       equal: decoded.every(({ whole }) => JSON.stringify(whole) === JSON.stringify(decoded[0].whole)),
       inWorkers: (await uses(one, 2)).same,
       unread: [await codeOf(() => unread.getItems([0, 1, 2])), await codeOf(() => unread.getItems([2, 1, 0]))],
+      damaged: await Promise.all(damaged),
       lanes: await codeOf(() => new data.ImageFolder(root, { concurrency: 0 })),
     };
     torch.disposeAll([exact, small, corner]);
