@@ -82,7 +82,8 @@ describe('stores', () => {
       const begun = performance.now();
       const options = { initMethod: `tcp://127.0.0.1:${port}`, rank: 1, worldSize: 2, timeoutMs };
       expect((await failure(d.initProcessGroup(options))).code).toMatch(/^ERR_TORCH_(TIMEOUT|DISTRIBUTED)$/);
-      expect(performance.now() - begun).toBeLessThan(limitMs(timeoutMs + 2000));
+      // It takes about a second more. The rest is for a machine that is busy with other tests.
+      expect(performance.now() - begun).toBeLessThan(limitMs(timeoutMs + 10_000));
       expect(d.isInitialized()).toBe(false);
     } finally {
       silent.close();
