@@ -17,14 +17,19 @@ const require = createRequire(import.meta.url);
 export const { findLibtorch, findRuntime, isNamed, LibtorchError, systemIncludes, systemLibs } = require(
   libtorchModules('find.js'),
 );
+/** @type {typeof import('../lib/libtorch/elf')} */
+const { readElf } = require(libtorchModules('elf.js'));
 /** @typedef {import('../lib/libtorch/find').Libtorch} Libtorch */
+
+/** The folders of CUDA's and NCCL's headers, where there are any. */
+const cudaFolders = ({ cudaInclude, ncclInclude }) => [cudaInclude, ncclInclude].filter((dir) => dir != null);
 
 /**
  * @param {Libtorch} libtorch
  * @param {NodeJS.Platform} [platform] another one than this, for tests
  */
 export function compileFlags(libtorch, platform = process.platform) {
-  const all = [...libtorch.includes, ...(libtorch.cudaInclude === null ? [] : [libtorch.cudaInclude])];
+  const all = [...libtorch.includes, ...cudaFolders(libtorch)];
   const named = [...new Set(all)].filter((dir) => !systemIncludes.includes(realpathSync(dir)));
   if (platform === 'win32') return msvcFlags(libtorch, named);
   // Node's own flags select the new ABI; the last definition counts.
@@ -93,32 +98,46 @@ function contains(file, texts) {
 /** The constructors that native/c10d/nccl.cpp calls: of the group and of its options. */
 const NCCL_NAMES = ['_ZN4c10d16ProcessGroupNCCLC1E', '_ZN4c10d16ProcessGroupNCCL7OptionsC1E'];
 
+/** What the headers of NCCL's process group include. PyTorch's wheels for CUDA 12 bring them in many folders, not all of them named. */
+const NCCL_HEADERS = ['nccl.h', 'cublas_v2.h', 'cusparse.h', 'cusolverDn.h'];
+
 /** Whether libtorch has NCCL's process group, and its headers can be compiled. */
 function hasNccl({ cuda, cudaInclude, lib }, has) {
-  if (!cuda || cudaInclude === null || !has('nccl.h')) return false;
+  if (!cuda || cudaInclude === null || !NCCL_HEADERS.every(has)) return false;
   if (!has('torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp')) return false;
   const kernels = path.join(lib, 'libtorch_cuda.so');
   return existsSync(kernels) && contains(kernels, NCCL_NAMES);
 }
 
+/** Whether libtorch_cpu itself contains Gloo, as in PyTorch's wheels: the system's headers are then of another Gloo. */
+const containsGloo = ({ lib }) => {
+  const file = path.join(lib, 'libtorch_cpu.so');
+  if (!existsSync(file)) return false; // not Linux: there is no other Gloo in a usual folder
+  return !readElf(file).needed.some((name) => name.startsWith('libgloo'));
+};
+
 /**
- * What compiles and links the second addon (native/c10d), or null if a part is missing: c10d's Gloo in libtorch's headers, or
- * Gloo's own headers. They lie in the system's folders or beside those of libtorch. With NCCL where libtorch has it.
+ * What compiles and links the second addon (native/c10d), or null if it would have no backend: Gloo where its headers are there,
+ * beside those of libtorch or, if libtorch uses the system's Gloo, in the system's folders; NCCL where libtorch has it.
  * @param {Libtorch} libtorch
  * @param {readonly string[]} [system] other folders than those of this system, for a cross compiler
  */
 export function c10dFlags(libtorch, system = systemIncludes) {
-  const { cudaInclude } = libtorch;
-  const folders = [...libtorch.includes, ...(cudaInclude === null ? [] : [cudaInclude]), ...system];
-  const has = (name) => folders.some((dir) => existsSync(path.join(dir, name)));
-  if (!has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') || !has('gloo/config.h')) return null;
+  const own = [...libtorch.includes, ...cudaFolders(libtorch)];
+  const hasIn = (folders) => (name) => folders.some((dir) => existsSync(path.join(dir, name)));
+  const has = hasIn([...own, ...system]);
+  const isInside = containsGloo(libtorch);
+  const gloo =
+    has('torch/csrc/distributed/c10d/ProcessGroupGloo.hpp') && (isInside ? hasIn(own) : has)('gloo/config.h');
+  const nccl = hasNccl(libtorch, has);
+  if (!gloo && !nccl) return null;
   // Headers that others include: one of libtorch in Debian's package of 1.13, one of Gloo in all of Debian's.
   const missing = [
     ['libtorch', 'torch/csrc/distributed/autograd/context/context.h'],
     ['gloo', 'gloo/common/memory.h'],
   ].flatMap(([owner, header]) => (has(header) ? [] : [`-I${inRoot('native', 'c10d', 'missing', owner)}`]));
-  const nccl = hasNccl(libtorch, has) ? ['-DUSE_C10D_NCCL'] : [];
-  return { cflags: [...missing, '-DUSE_DISTRIBUTED', '-DUSE_C10D_GLOO', ...nccl], ldflags: ['-lgloo'] };
+  const backends = [...(gloo ? ['-DUSE_C10D_GLOO'] : []), ...(nccl ? ['-DUSE_C10D_NCCL'] : [])];
+  return { cflags: [...missing, '-DUSE_DISTRIBUTED', ...backends], ldflags: gloo && !isInside ? ['-lgloo'] : [] };
 }
 
 const forms = {

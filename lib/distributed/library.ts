@@ -15,8 +15,8 @@ export type Opaque = { readonly opaque: unique symbol };
 
 declare module '../addon/interface' {
   interface Native {
-    /** Whether the second addon has NCCL. */
-    distributedOpen(file: string, onMail: () => void, isMainThread: boolean): boolean;
+    /** The backends that the second addon has. */
+    distributedOpen(file: string, onMail: () => void, isMainThread: boolean): [gloo: boolean, nccl: boolean];
     /** The jobs that have ended. */
     distributedMail(): number[];
     /** Why a job failed or null, whether that was a timeout, and its result. */
@@ -86,7 +86,7 @@ export function isAvailable(): boolean {
 native.distributedJobs ??= new Map();
 const jobs = native.distributedJobs;
 let isOpen = false;
-let hasNccl = false;
+let [hasGloo, hasNccl] = [false, false];
 
 /** The newest copy's function receives the mail for all copies: an older copy's globals may be gone. */
 export function openLibrary(fn: string): void {
@@ -104,7 +104,7 @@ export function openLibrary(fn: string): void {
     () => {
       enter(null); // the mailbox belongs to no scope
       try {
-        hasNccl = native.distributedOpen(file, onMail, isMainThread);
+        [hasGloo, hasNccl] = native.distributedOpen(file, onMail, isMainThread);
       } catch (error) {
         throw distributedError(fn, `the second addon cannot be loaded: ${(error as Error).message}`);
       }
@@ -118,8 +118,9 @@ export function openLibrary(fn: string): void {
 /** Opens the library, and refuses a backend that it does not have, before any rank waits. */
 export function openBackend(fn: string, backend: string): void {
   openLibrary(fn);
-  if (backend !== 'nccl' || hasNccl) return;
-  throw distributedError(fn, "argument 'backend': expected 'gloo', got 'nccl': this build has no NCCL");
+  if (backend === 'nccl' ? hasNccl : hasGloo) return;
+  const [other, name] = backend === 'nccl' ? ['gloo', 'NCCL'] : ['nccl', 'Gloo'];
+  throw distributedError(fn, `argument 'backend': expected '${other}', got '${backend}': this build has no ${name}`);
 }
 
 function onMail(): void {

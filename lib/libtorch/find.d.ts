@@ -32,6 +32,8 @@ export interface Libtorch extends Runtime {
   registrationHeader: string;
   /** Folder of the CUDA toolkit's headers; null without CUDA or if they were not found. */
   cudaInclude: string | null;
+  /** Folder of NCCL's headers that pip brings beside PyTorch's wheel; null without it. */
+  ncclInclude: string | null;
 }
 
 /** What decides the names and folders of libtorch's files; tests name another than this machine. */

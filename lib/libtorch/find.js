@@ -167,12 +167,17 @@ function notFound({ include, lib, origin, toBuild, report, platform }) {
   );
 }
 
+/** Folders of headers that PyTorch's wheel gets from the wheels beside it (nvidia-cuda-runtime, nvidia-nccl). */
+const besideWheel = (include, ...names) =>
+  names.map((name) => path.join(include, '..', '..', 'nvidia', name, 'include'));
+
 /** Folder of the toolkit's headers, or null. Without them ops work on CUDA, but torch.cuda.memory does not. */
 function findToolkit(env, include) {
   if (!fs.existsSync(path.join(include, cudaHeader))) return null;
   const roots = [env.CUDA_HOME, env.CUDA_PATH].filter(Boolean).map((root) => path.join(root, 'include'));
   const usual = ['/usr/local/cuda/include', '/opt/cuda/include', '/usr/lib/cuda/include', include, ...systemIncludes];
-  return [...roots, ...usual].find((dir) => fs.existsSync(path.join(dir, toolkitHeader))) ?? null;
+  const wheels = besideWheel(include, 'cu13', 'cuda_runtime');
+  return [...roots, ...usual, ...wheels].find((dir) => fs.existsSync(path.join(dir, toolkitHeader))) ?? null;
 }
 
 /** The system's libtorch or the one that npm brings, in this order; undefined if there is neither. */
@@ -236,6 +241,7 @@ function findLibtorch(env = process.env, machine = process) {
     cxxStandard: cxxStandardOf(include),
     registrationHeader: path.join(include, registrationHeader),
     cudaInclude: identity.cuda ? findToolkit(env, include) : null,
+    ncclInclude: identity.cuda ? (besideWheel(include, 'nccl').find((dir) => isFolder(dir)) ?? null) : null,
   };
 }
 

@@ -1,5 +1,6 @@
 // The entry of the second addon, which native/distributed/open.cpp loads.
 #include "native/c10d/batch_norm.h"
+#include "native/c10d/gloo.h"
 #include "native/c10d/group.h"
 #include "native/c10d/interruption.h"
 #include "native/c10d/nccl.h"
@@ -12,8 +13,8 @@ namespace ltn::c10d_addon {
 namespace {
 
 const distributed::Library kLibrary{
-    distributed::kStamp, kHasNccl,      &tcp_store,         &file_store,          &prefix_store, &make_group,
-    &failure_of,         &make_reducer, &verify_parameters, &broadcast_coalesced, &batch_norm,
+    distributed::kStamp, kHasGloo,    kHasNccl,      &tcp_store,         &file_store,          &prefix_store,
+    &make_group,         &failure_of, &make_reducer, &verify_parameters, &broadcast_coalesced, &batch_norm,
 };
 
 }  // namespace

@@ -1,15 +1,49 @@
+// scripts/libtorch.mjs defines USE_C10D_GLOO where the headers of Gloo are those that libtorch was built with.
+// PyTorch's wheels contain Gloo without its headers.
 #include "native/c10d/gloo.h"
 
+#include <c10/util/Exception.h>
+
+#ifdef USE_C10D_GLOO
 #include <gloo/config.h>
 
 #include <cstdlib>
+#include <functional>
 #include <sstream>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "native/c10d/group.h"
 #include "native/c10d/interruption.h"
+#include "native/c10d/stores.h"
 #include "native/c10d/transport.h"
+#endif
 
 namespace ltn::c10d_addon {
+
+#ifdef USE_C10D_GLOO
 namespace {
+
+// c10d's, which can also be ended from outside.
+class GlooBackend final : public c10d::ProcessGroupGloo {
+ public:
+  using ProcessGroupGloo::ProcessGroupGloo;
+
+  // Makes all work in progress fail, and closes the connections.
+  void end_work() noexcept;
+
+  // Those that libtorch waits for (the Reducer, and what it calls); the waits can be interrupted.
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
+                                           const c10d::BroadcastOptions& options) override;
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions& options) override;
+  c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& outputs,
+                                           std::vector<at::Tensor>& inputs,
+                                           const c10d::AllgatherOptions& options) override;
+
+ private:
+  // What makes the works of this group fail. It does not share the group, which a thread of its own could not end.
+  std::function<void()> ender();
+};
 
 // Later releases of Gloo tell whether they were built with PyTorch's small types; earlier ones have float16.
 #ifdef GLOO_USE_TORCH_DTYPES
@@ -34,8 +68,6 @@ std::vector<std::shared_ptr<::gloo::transport::Device>> devices() {
   }
   return made;
 }
-
-}  // namespace
 
 void GlooBackend::end_work() noexcept {
   for (const auto& context : contexts_) {
@@ -73,15 +105,8 @@ c10::intrusive_ptr<c10d::Work> GlooBackend::allgather(std::vector<std::vector<at
   return interruptible(ProcessGroupGloo::allgather(outputs, inputs, options), ender());
 }
 
-c10::intrusive_ptr<GlooBackend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store,
-                                          const distributed::GroupOptions& options) {
-  auto given = c10d::ProcessGroupGloo::Options::create(options.timeout);
-  given->devices = devices();
-  given->threads = static_cast<int>(given->devices.size()) * 2;
-  return c10::make_intrusive<GlooBackend>(store, options.rank, options.size, std::move(given));
-}
-
-bool gloo_supports(c10::ScalarType dtype, distributed::Kind kind) {
+// Whether Gloo has kernels for a dtype.
+bool has_kernels(c10::ScalarType dtype, distributed::Kind kind) {
   using distributed::Kind;
   if (kind == Kind::Send || kind == Kind::Recv) return true;  // bytes
   switch (dtype) {
@@ -100,5 +125,37 @@ bool gloo_supports(c10::ScalarType dtype, distributed::Kind kind) {
       return false;
   }
 }
+
+class GlooGroup final : public C10dGroup {
+ public:
+  GlooGroup(c10::intrusive_ptr<GlooBackend> gloo, const std::shared_ptr<distributed::Store>& store)
+      : C10dGroup(std::move(gloo), store, /*is_gloo=*/true) {}
+  ~GlooGroup() override { close(); }
+
+  void abort() noexcept override {
+    if (const auto gloo = backend()) static_cast<GlooBackend&>(*gloo).end_work();
+  }
+  bool supports(c10::ScalarType dtype, distributed::Kind kind) const override { return has_kernels(dtype, kind); }
+};
+
+}  // namespace
+
+distributed::Group* make_gloo_group(const std::shared_ptr<distributed::Store>& store,
+                                    const distributed::GroupOptions& options) {
+  auto given = c10d::ProcessGroupGloo::Options::create(options.timeout);
+  given->devices = devices();
+  given->threads = static_cast<int>(given->devices.size()) * 2;
+  const auto& inner = static_cast<const C10dStore&>(*store).c10d();
+  auto gloo = c10::make_intrusive<GlooBackend>(inner, options.rank, options.size, std::move(given));
+  return new GlooGroup(std::move(gloo), store);
+}
+
+#else
+
+distributed::Group* make_gloo_group(const std::shared_ptr<distributed::Store>&, const distributed::GroupOptions&) {
+  TORCH_CHECK(false, "expected the backend 'nccl', got 'gloo': this build has no Gloo");
+}
+
+#endif
 
 }  // namespace ltn::c10d_addon

@@ -49,18 +49,6 @@ class BlockingBarrier final : public distributed::Work {
   c10d::BarrierOptions options_;
 };
 
-class GlooGroup final : public C10dGroup {
- public:
-  GlooGroup(c10::intrusive_ptr<GlooBackend> gloo, const std::shared_ptr<distributed::Store>& store)
-      : C10dGroup(std::move(gloo), store, /*is_gloo=*/true) {}
-  ~GlooGroup() override { close(); }
-
-  void abort() noexcept override {
-    if (const auto gloo = backend()) static_cast<GlooBackend&>(*gloo).end_work();
-  }
-  bool supports(c10::ScalarType dtype, Kind kind) const override { return gloo_supports(dtype, kind); }
-};
-
 }  // namespace
 
 C10dGroup::C10dGroup(c10::intrusive_ptr<Backend> backend, const std::shared_ptr<distributed::Store>& store,
@@ -112,8 +100,7 @@ distributed::Group* make_group(const std::shared_ptr<distributed::Store>& store,
                                const distributed::GroupOptions& options) {
   if (options.backend == "nccl") return make_nccl_group(store, options);
   TORCH_CHECK(options.backend == "gloo", "expected the backend 'gloo', got '", options.backend, "'");
-  const auto& inner = static_cast<const C10dStore&>(*store).c10d();
-  return new GlooGroup(make_gloo(inner, options), store);  // owned by the caller: distributed::own_group
+  return make_gloo_group(store, options);
 }
 
 }  // namespace ltn::c10d_addon

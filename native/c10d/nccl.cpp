@@ -1,5 +1,5 @@
-// scripts/libtorch.mjs defines USE_C10D_NCCL where libtorch has NCCL. That part was compiled, against
-// libtorch 1.13, 2.6 and 2.14 with the headers of CUDA 13 and NCCL 2.28, and never linked or run: no GPU was there.
+// scripts/libtorch.mjs defines USE_C10D_NCCL where libtorch has NCCL. That part ran with libtorch 2.11 and NCCL 2.28 on
+// one GPU (docs/cuda.md). For 1.13, 2.6 and 2.14 it was only compiled.
 #include "native/c10d/nccl.h"
 
 #include <c10/util/Exception.h>
@@ -28,7 +28,7 @@ using c10d::ProcessGroupNCCL;
 using distributed::Collective;
 
 // How long a wait lasts before it asks the GPU again.
-constexpr std::chrono::milliseconds kPause(1);
+constexpr std::chrono::milliseconds kNcclPause(1);
 
 // c10d's future is complete as soon as the collective is queued on the GPU, so the job waits for its end instead.
 class NcclWork final : public distributed::Work {
@@ -47,7 +47,7 @@ class NcclWork final : public distributed::Work {
         throw std::runtime_error("timed out after " + std::to_string(timeout_.count()) + " ms");
       }
       if (is_interrupted()) throw Interrupted();
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kNcclPause);
     }
     if (const std::exception_ptr error = work_->exception()) std::rethrow_exception(error);
     work_->wait();  // the current stream follows NCCL's

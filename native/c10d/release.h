@@ -3,20 +3,30 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <type_traits>
 #include <utility>
+#ifdef USE_C10D_GLOO
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#else
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
 
 namespace ltn::c10d_addon {
 
+#ifdef USE_C10D_GLOO
+using AnyGroup = c10d::ProcessGroupGloo;
+#else
+using AnyGroup = c10d::ProcessGroupNCCL;
+#endif
+
 // From 2.0 on, a ProcessGroup holds one Backend for each type of device. Before, each ProcessGroup was a backend.
-constexpr bool kGroupsAreBackends = std::is_base_of_v<c10d::ProcessGroup, c10d::ProcessGroupGloo>;
+constexpr bool kGroupsAreBackends = std::is_base_of_v<c10d::ProcessGroup, AnyGroup>;
 using Backend = std::conditional_t<kGroupsAreBackends, c10d::ProcessGroup, c10d::Backend>;
 
 // Until the number of collectives that a group has started began at 0 on every rank, the ranks had to agree on it.
 constexpr bool kGroupsSetSequenceNumber =
-    std::is_same_v<decltype(&c10d::ProcessGroupGloo::setSequenceNumberForGroup), void (c10d::ProcessGroupGloo::*)()>;
+    std::is_same_v<decltype(&AnyGroup::setSequenceNumberForGroup), void (AnyGroup::*)()>;
 
 // A template, so that the branch of other releases is not compiled.
 template <class Given, class Group = c10d::ProcessGroup>

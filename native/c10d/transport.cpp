@@ -1,3 +1,4 @@
+#ifdef USE_C10D_GLOO
 #include "native/c10d/transport.h"
 
 #include <gloo/config.h>
@@ -277,3 +278,5 @@ std::shared_ptr<::gloo::transport::Device> checked(std::shared_ptr<::gloo::trans
 }
 
 }  // namespace ltn::c10d_addon
+
+#endif  // USE_C10D_GLOO

@@ -136,6 +136,7 @@ class Group {
 // What the second addon offers. Lifetime: the process; the library is never unloaded.
 struct Library {
   const char* stamp;
+  bool has_gloo;
   bool has_nccl;
   std::shared_ptr<Store> (*tcp_store)(const TcpStoreOptions& options);  // blocks until connected
   std::shared_ptr<Store> (*file_store)(const std::string& path, int world_size);
@@ -156,7 +157,7 @@ struct Interrupts {
 };
 
 // Both addons are built together. The stamp catches a mixture of builds.
-constexpr const char* kStamp = "3 for libtorch " TORCH_VERSION;
+constexpr const char* kStamp = "4 for libtorch " TORCH_VERSION;
 constexpr const char* kEntry = "ltn_distributed_library";
 using Entry = const Library* (*)(const Interrupts& interrupts);
 

@@ -84,17 +84,20 @@ void end_environment(void*) {
   worker_of_thread = nullptr;
 }
 
-// distributedOpen(file, onMail, isMainThread) -> whether it has NCCL
+// distributedOpen(file, onMail, isMainThread) -> whether it has Gloo, whether it has NCCL
 napi_value open(Call& call) {
-  const bool has_nccl = distributed::open_library(text_at(call, 0), kInterrupts).has_nccl;
+  const distributed::Library& opened = distributed::open_library(text_at(call, 0), kInterrupts);
+  napi_value backends = new_array(call, 2);
+  set_element(call, backends, 0, write_bool(call, opened.has_gloo));
+  set_element(call, backends, 1, write_bool(call, opened.has_nccl));
   if (!read_bool(call, call.arguments[2], 2)) worker_of_thread = call.env;
   if (jobs_of_thread != nullptr) {
     jobs_of_thread->set_receiver(call.arguments[1]);
-    return write_bool(call, has_nccl);
+    return backends;
   }
   jobs_of_thread = Jobs::create(call.env, call.arguments[1]);
   napi_add_env_cleanup_hook(call.env, &end_environment, nullptr);
-  return write_bool(call, has_nccl);
+  return backends;
 }
 
 // distributedMail() -> the ids of the jobs that have ended
@@ -319,7 +322,7 @@ napi_value start(Call& call) {
 
 const Export kDistributedExports[] = {
     ltn::exported_body<&open, 3>("distributedOpen",
-                                 "distributedOpen(str file, func onMail, bool isMainThread) -> bool"),
+                                 "distributedOpen(str file, func onMail, bool isMainThread) -> bool[]"),
     ltn::exported_body<&mail, 0>("distributedMail", "distributedMail() -> int[]"),
     ltn::exported_body<&take, 1>("distributedTake", "distributedTake(int job) -> Any"),
     ltn::exported_body<&abandon, 1>("distributedAbandon", "distributedAbandon(int job) -> ()"),

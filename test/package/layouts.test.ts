@@ -112,10 +112,15 @@ describe('the second addon', () => {
   interface Lacking {
     without?: string;
     cuda?: boolean;
+    /** Whether the library itself contains Gloo, whose headers lie in a folder of the system. */
+    wheel?: boolean;
   }
 
   /** The flags for a libtorch in which each name of the library is after so many bytes; `without` is a file that is missing. */
-  async function c10d(names: Record<string, number>, { without = '', cuda = true }: Lacking = {}): Promise<string[]> {
+  async function c10d(
+    names: Record<string, number>,
+    { without = '', cuda = true, wheel = false }: Lacking = {},
+  ): Promise<string[]> {
     const root = folder();
     const put = (name: string, bytes: string | Buffer = '') => {
       if (name === without) return;
@@ -123,14 +128,18 @@ describe('the second addon', () => {
       fs.writeFileSync(path.join(root, name), bytes);
     };
     for (const name of ['Gloo', 'NCCL']) put(`include/torch/csrc/distributed/c10d/ProcessGroup${name}.hpp`);
-    put('include/gloo/config.h');
-    put('toolkit/nccl.h');
+    put(wheel ? 'system/gloo/config.h' : 'include/gloo/config.h');
+    // A library that does not load libgloo.
+    if (wheel) put('lib/libtorch_cpu.so', fs.readFileSync(findLibtorch().files.c10!));
+    for (const name of ['cublas_v2.h', 'cusparse.h', 'cusolverDn.h']) put(`toolkit/${name}`);
+    put('nccl/nccl.h');
     const library = Buffer.alloc(Math.max(0, ...Object.values(names)) + 100);
     for (const [name, place] of Object.entries(names)) library.write(name, place);
     put('lib/libtorch_cuda.so', library);
     const cudaInclude = cuda ? `${root}/toolkit` : null;
-    const libtorch = { includes: [`${root}/include`], lib: `${root}/lib`, cuda, cudaInclude };
-    return flags(`c10dFlags(${JSON.stringify(libtorch)}, [])?.cflags ?? []`);
+    const ncclInclude = cuda ? `${root}/nccl` : null;
+    const libtorch = { includes: [`${root}/include`], lib: `${root}/lib`, cuda, cudaInclude, ncclInclude };
+    return flags(`c10dFlags(${JSON.stringify(libtorch)}, ['${root}/system'])?.cflags ?? []`);
   }
   const both = { [NAMES[0]!]: 0, [NAMES[1]!]: 200 };
 
@@ -145,16 +154,45 @@ describe('the second addon', () => {
     ['without CUDA', both, { cuda: false }],
     ['whose library lacks the constructor', { [NAMES[1]!]: 0 }, {}],
     ['whose library lacks that of the options', { [NAMES[0]!]: BOUNDARY }, {}],
-    ...['lib/libtorch_cuda.so', 'toolkit/nccl.h', 'include/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp'].map(
-      (without): [string, Record<string, number>, Lacking] => [`without ${without}`, both, { without }],
-    ),
+    ...[
+      'lib/libtorch_cuda.so',
+      'nccl/nccl.h',
+      'toolkit/cublas_v2.h',
+      'include/torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp',
+    ].map((without): [string, Record<string, number>, Lacking] => [`without ${without}`, both, { without }]),
   ])('has Gloo alone with a libtorch %s', async (_, names, more) => {
     const given = await c10d(names, more);
     expect(given).toContain('-DUSE_C10D_GLOO');
     expect(given).not.toContain('-DUSE_C10D_NCCL');
   });
 
-  it('is not built without the headers of Gloo', async () => {
-    expect(await c10d(both, { without: 'include/gloo/config.h' })).toEqual([]);
+  it.each<[string, Lacking]>([
+    ['without the headers of Gloo', { without: 'include/gloo/config.h' }],
+    ['in a wheel, which contains another Gloo than the system', { wheel: true }],
+  ])('has NCCL alone %s', async (_, more) => {
+    const given = await c10d(both, more);
+    expect(given).toContain('-DUSE_C10D_NCCL');
+    expect(given).not.toContain('-DUSE_C10D_GLOO');
+    expect(await c10d(both, { ...more, cuda: false })).toEqual([]);
+  });
+
+  it("finds the headers that pip brings beside PyTorch's wheel", () => {
+    const site = folder();
+    const root = path.join(site, 'torch');
+    fs.renameSync(tree([...DLLS, ...IMPORTS, 'c10_cuda.dll', 'torch_cuda.dll']), root);
+    const headers = [
+      'torch/include/c10/cuda/CUDACachingAllocator.h',
+      'nvidia/cu13/include/cuda_runtime_api.h',
+      'nvidia/nccl/include/nccl.h',
+    ];
+    for (const name of headers) {
+      fs.mkdirSync(path.dirname(path.join(site, name)), { recursive: true });
+      fs.writeFileSync(path.join(site, name), '');
+    }
+    const { cudaInclude, ncclInclude } = findLibtorch({ LIBTORCH: root }, windows);
+    expect(ncclInclude).toBe(path.join(site, 'nvidia/nccl/include'));
+    // Those of a toolkit of the machine come first.
+    const toolkits = ['/usr/local/cuda', '/opt/cuda', '/usr/lib/cuda'].map((dir) => path.join(dir, 'include'));
+    expect([...toolkits, path.join(site, 'nvidia/cu13/include')]).toContain(cudaInclude);
   });
 });
