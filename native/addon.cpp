@@ -10,6 +10,8 @@
 #include "native/accounting/totals.h"
 #include "native/audit/audit.h"
 #include "native/audit/rank.h"
+#include "native/autograd/callback_queue.h"
+#include "native/autograd/engine.h"
 #include "native/convert/call_error.h"
 #include "native/exports/audit.h"
 #include "native/exports/exports.h"
@@ -69,6 +71,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   audit::set_dtypes(&dtype_names());
   static std::once_flag process_once;
   std::call_once(process_once, [] {
+    if (autograd::CallbackQueue::is_linked()) autograd::Engine::install();
     audit::set_rank(environment_number({"RANK", "SLURM_PROCID"}), environment_number({"WORLD_SIZE", "SLURM_NTASKS"}));
   });
   audit::set_sources({&accounting::read_totals, &device_figures});

@@ -1,36 +1,16 @@
 #include "native/async/batch.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <string>
 
+#include "native/async/collected_warnings.h"
 #include "native/async/engine_leftovers.h"
-#include "native/compat.h"
+#include "native/async/modes.h"
 
 namespace ltn::async {
 namespace {
-
-// Collects the warnings of a batch's ops. Thread: the pool thread that runs the batch.
-class BatchWarnings final : public compat::WarningHandler {
- public:
-  explicit BatchWarnings(std::vector<std::string>& texts) : texts_(texts), before_(compat::warning_handler()) {
-    compat::set_warning_handler(this);
-  }
-  ~BatchWarnings() { compat::set_warning_handler(before_); }
-  BatchWarnings(const BatchWarnings&) = delete;
-  BatchWarnings& operator=(const BatchWarnings&) = delete;
-
- private:
-  void warned(const std::string& text) override {
-    constexpr size_t kMax = 64;  // a loop inside an op may warn a thousand times
-    if (texts_.size() < kMax) texts_.push_back(text);
-  }
-  std::vector<std::string>& texts_;
-  c10::WarningHandler* const before_;
-};
 
 // Collects the tensors in a value: models also take lists, tuples and dicts of them.
 void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
@@ -46,11 +26,6 @@ void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
   }
 }
 
-// An op may use as many threads as on the thread that recorded it; with OpenMP the setting is per thread.
-void take_over_threads(int count) {
-  if (at::get_num_threads() != count) at::set_num_threads(count);
-}
-
 }  // namespace
 
 void Batch::run() noexcept {
@@ -58,7 +33,7 @@ void Batch::run() noexcept {
   Step* now = nullptr;
   try {
     take_over_threads(intra_op_threads);
-    const BatchWarnings warnings(strand->warnings);
+    const CollectedWarnings warnings(strand->warnings);
     for (Step* step : steps) {
       if (strand->cancelled.load(std::memory_order_relaxed)) break;
       if (cancelled_.load(std::memory_order_relaxed)) {

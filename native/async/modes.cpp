@@ -1,5 +1,6 @@
 #include "native/async/modes.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DefaultDtype.h>
@@ -93,6 +94,10 @@ void clear_autocast_cache() noexcept {
   if (!thread_may_have_casts) return;
   thread_may_have_casts = false;
   autocast::clear_cache();
+}
+
+void take_over_threads(int count) {
+  if (at::get_num_threads() != count) at::set_num_threads(count);
 }
 
 AutocastGuard::AutocastGuard(const AutocastModes& modes) : changes_(modes.any()) {

@@ -48,6 +48,9 @@ extern const bool kAutocastHasHalf;
 // Frees the casted weights. libtorch 1.13 has them per thread, later releases per process.
 void clear_autocast_cache() noexcept;
 
+// Lets ops of this thread use as many threads as those of another one; with OpenMP the setting is per thread.
+void take_over_threads(int count);
+
 // Sets modes for ops of another thread, and restores that thread's own afterwards. Does nothing if autocast is off.
 class AutocastGuard {
  public:

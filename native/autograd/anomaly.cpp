@@ -1,11 +1,13 @@
 #include "native/autograd/anomaly.h"
 
 #include <torch/csrc/autograd/anomaly_mode.h>
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 
+#include <functional>
 #include <utility>
 
+#include "native/autograd/callback_queue.h"
+#include "native/autograd/engine.h"
 #include "native/autograd/node_ptr.h"
 
 namespace ltn::autograd {
@@ -15,7 +17,8 @@ using torch::autograd::AnomalyMetadata;
 using torch::autograd::AnomalyMode;
 using torch::autograd::Node;
 
-// Per-thread state: a node is created, and fails, on the thread that runs the op or the backward.
+// Of the thread that runs the op or the backward. A node may be created, and fail, on another thread of a backward for
+// which that one waits.
 thread_local std::weak_ptr<Callback> thread_place;
 thread_local std::vector<CreatedAt> thread_anomaly;
 
@@ -23,48 +26,46 @@ thread_local std::vector<CreatedAt> thread_anomaly;
 class Metadata : public AnomalyMetadata {
  public:
   void store_stack() override {
-    const std::shared_ptr<Callback> place = thread_place.lock();
-    if (place == nullptr) return;
-    try {
-      place->call([&](CallbackFrame &frame) { place_ = frame.text(frame.run()); });
-    } catch (const std::exception &) {  // e.g. a stack overflow: the op must not
-                                        // fail because its place is unknown
-    }
+    const auto find = [this] {
+      const std::shared_ptr<Callback> place = thread_place.lock();
+      if (place == nullptr) return;
+      try {
+        place->call([&](CallbackFrame &frame) { place_ = frame.text(frame.run()); });
+      } catch (const std::exception &) {  // e.g. a stack overflow: the op must not fail because its place is unknown
+      }
+    };
+    on_js_thread(find);
   }
 
   void print_stack(const std::string &name) override {
-    thread_anomaly = {{name, place_}};
+    std::vector<CreatedAt> found = {{name, place_}};
     for (const Node *node = parent_.get(); node != nullptr;) {
       const auto *metadata = dynamic_cast<Metadata *>(const_cast<Node *>(node)->metadata());
-      if (metadata == nullptr) return;
-      thread_anomaly.push_back({node->name(), metadata->place_});
+      if (metadata == nullptr) break;
+      found.push_back({node->name(), metadata->place_});
       node = metadata->parent_.get();
     }
+    on_js_thread([&] { thread_anomaly = std::move(found); });
   }
 
   void assign_parent(const NodePtr &parent) override { parent_ = parent; }
 
  private:
+  static void on_js_thread(const std::function<void()> &body) {
+    CallbackQueue *const queue = CallbackQueue::of_backward();
+    if (queue == nullptr || !queue->request(body)) body();
+  }
+
   std::string place_;
   NodePtr parent_;
 };
 
-// The engine creates the metadata of nodes; nothing else differs here.
-class PlaceEngine : public torch::autograd::Engine {
- public:
-  std::unique_ptr<AnomalyMetadata> make_anomaly_metadata() override { return std::make_unique<Metadata>(); }
-};
-
-// Never freed: its threads may be running when the process ends.
-torch::autograd::Engine &process_engine() {
-  static PlaceEngine &engine = *new PlaceEngine;
-  return engine;
-}
+std::unique_ptr<AnomalyMetadata> make_metadata() { return std::make_unique<Metadata>(); }
 
 }  // namespace
 
 void set_anomaly_detection(bool enabled, bool check_nan) {
-  if (enabled) torch::autograd::set_default_engine_stub(&process_engine);
+  if (enabled) Engine::install(&make_metadata);
   AnomalyMode::set_enabled(enabled, check_nan);
 }
 

@@ -55,25 +55,38 @@ std::vector<at::Tensor> CallbackFrame::tensors(napi_value handles) {
 std::string CallbackFrame::text(napi_value value) { return read_string(call_, value, 0); }
 
 Callback::Callback(Call& call, napi_value function)
-    : state_(&call.state), releases_(call.state.releases()), environment_(call.state.number()) {
+    : state_(&call.state),
+      queue_(CallbackQueue::of_thread()),
+      releases_(call.state.releases()),
+      environment_(call.state.number()) {
   thread_environment = environment_;
-  check(call.env, releases_->refer(function, &reference_));
+  napi_ref reference = nullptr;
+  check(call.env, releases_->refer(function, &reference));
+  reference_ = reference;
+  queue_->add();
 }
 
-Callback::~Callback() { drop(); }
+Callback::~Callback() {
+  drop();
+  queue_->remove();
+}
 
 void Callback::drop() noexcept {
-  if (reference_ != nullptr) releases_->push(std::exchange(reference_, nullptr));
+  if (const napi_ref reference = reference_.exchange(nullptr)) releases_->push(reference);
 }
 
 void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
   if (reference_ == nullptr) return;
-  if (thread_environment != environment_ || state_->current_call() == nullptr) {
-    throw CodedError("ERR_TORCH_CALLBACK_THREAD",
-                     "a hook or an autograd.Function of JavaScript: expected a backward on the thread of its "
-                     "JavaScript, got one on another thread (torch.run and torch.async run ops on pool threads, CUDA "
-                     "runs backwards on its own): call backward() outside of them, on CPU tensors");
-  }
+  if (thread_environment == environment_ && state_->current_call() != nullptr) return call_here(use);
+  if (thread_environment != environment_ && queue_->request([&] { call_here(use); })) return;
+  throw CodedError("ERR_TORCH_CALLBACK_THREAD",
+                   "a hook or an autograd.Function of JavaScript: expected a backward that the thread of its "
+                   "JavaScript waits for, got one of another thread (torch.run and torch.async run ops on pool "
+                   "threads): call backward() outside of them");
+}
+
+void Callback::call_here(const std::function<void(CallbackFrame&)>& use) const {
+  if (reference_ == nullptr) return;  // dropped while another thread waited
   Call& call = *Call::current(*state_);
   napi_escapable_handle_scope scope = nullptr;
   check(call.env, napi_open_escapable_handle_scope(call.env, &scope));

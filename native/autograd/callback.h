@@ -4,12 +4,14 @@
 #include <ATen/core/Tensor.h>
 #include <node_api.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "native/autograd/callback_queue.h"
 #include "native/convert/call.h"
 
 namespace ltn::autograd {
@@ -41,8 +43,8 @@ class CallbackFrame {
 
 // Lifetime: that of its hook or node, which any thread may free; the reference to the function goes to the
 // environment's ReleaseQueue, and is deleted with the environment. So the function's references live as long as the
-// graph, or the leaf, of the hook. Thread: created and called on the environment's JS thread; a call on another is
-// refused.
+// graph, or the leaf, of the hook. Thread: created on the environment's JS thread, and called there, or on a thread for
+// whose backward that thread waits (CallbackQueue); a call on another is refused.
 class Callback {
  public:
   Callback(Call& call, napi_value function);
@@ -50,16 +52,21 @@ class Callback {
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
 
-  // Calls `use(frame)`, which runs the frame. Throws CodedError on another thread than the function's.
+  // Calls `use(frame)` on the function's thread; `use` runs the frame. Throws CodedError if that thread does not wait
+  // for this one.
   void call(const std::function<void(CallbackFrame&)>& use) const;
   // Releases the function: call() does nothing afterwards.
   void drop() noexcept;
 
  private:
+  // On the function's thread.
+  void call_here(const std::function<void(CallbackFrame&)>& use) const;
+
   EnvState* const state_;  // used only on its thread, which outlives it
+  const std::shared_ptr<CallbackQueue> queue_;
   const std::shared_ptr<ReleaseQueue> releases_;
   const uint32_t environment_;
-  napi_ref reference_ = nullptr;
+  std::atomic<napi_ref> reference_{nullptr};  // null once dropped
 };
 
 }  // namespace ltn::autograd

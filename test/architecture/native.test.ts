@@ -11,7 +11,7 @@ const BOTTOM = ['accounting', 'audit', 'compat.h', 'errors', 'handles', 'schema'
 /** From the top to the bottom. */
 const ARROWS: Record<string, Record<string, readonly string[]>> = {
   native: {
-    'addon.cpp': ['accounting', 'audit', 'convert', 'exports', 'schema'],
+    'addon.cpp': ['accounting', 'audit', 'autograd', 'convert', 'exports', 'schema'],
     c10d: ['autograd', 'distributed'],
     exports: [
       ...BOTTOM,
@@ -32,7 +32,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     ops: ['async', 'compat.h', 'convert', 'schema'],
     optim: [],
     models: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'convert'],
-    autograd: ['compat.h', 'convert', 'errors'],
+    autograd: ['async', 'compat.h', 'convert', 'errors'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],
     env: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'cuda', 'share'],
     distributed: ['async', 'errors'],

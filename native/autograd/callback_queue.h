@@ -1,0 +1,61 @@
+// Callbacks of a backward that runs on other threads than that of its JavaScript. libtorch runs the nodes on CUDA on a
+// thread of the device, and PyTorch runs hooks in Python there; JavaScript has one thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace ltn::autograd {
+
+// Of one environment. While its JS thread waits for a backward in run(), threads of the engine let it run callbacks. A
+// backward that such a callback begins runs on the thread that waits for the callback: the engine has no other thread
+// for the nodes on that device. Lifetime: shared by the JS thread and its callbacks. Thread: see each function.
+class CallbackQueue {
+ public:
+  // That of the calling JS thread, which is made if there is none.
+  static const std::shared_ptr<CallbackQueue>& of_thread();
+  // Whether libtorch has devices whose nodes run on other threads, if the machine has one. Asks no driver.
+  static bool is_linked() noexcept;
+  // Whether a backward that begins on this thread may meet callbacks of it on another one.
+  static bool is_needed_on_thread();
+
+  // That of the thread which waits in run() for the backward whose node runs on this thread; null if there is none.
+  static CallbackQueue* of_backward();
+
+  CallbackQueue() = default;
+  CallbackQueue(const CallbackQueue&) = delete;
+  CallbackQueue& operator=(const CallbackQueue&) = delete;
+
+  // On the JS thread: runs `backward` on another thread, with this thread's gradient modes, and meanwhile what other
+  // threads request. Rethrows.
+  void run(const std::function<void()>& backward);
+  // On another thread: `body` runs on the JS thread, with this thread's gradient modes; rethrows what it throws. False,
+  // and `body` has not run, if the JS thread is not in run(), or is this one.
+  bool request(const std::function<void()>& body);
+
+  // Counts the callbacks. Any thread.
+  void add() noexcept { callbacks_.fetch_add(1, std::memory_order_relaxed); }
+  void remove() noexcept { callbacks_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  struct Job;
+  struct Request;
+  void serve(std::unique_lock<std::mutex>& lock);
+
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::atomic<int64_t> callbacks_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::deque<Request*> requests_;
+  Request* served_ = nullptr;  // the innermost one that the JS thread runs
+  int depth_ = 0;              // calls of run() in progress
+};
+
+}  // namespace ltn::autograd
