@@ -55,11 +55,17 @@ function each(tensors: readonly Tensor[], make: (tensor: Tensor) => Tensor): Ten
   }
 }
 
+/** The rows of tensors, each on its own device; the indices are released. */
 function selected(tensors: readonly Tensor[], indices: Tensor): Tensor[] {
+  const placed = new Map([[indices.device, indices]]);
   try {
-    return each(tensors, (one) => one.indexSelect(0, indices) as Tensor);
+    return each(tensors, (one) => {
+      const places = placed.get(one.device) ?? (indices.to(one.device) as Tensor);
+      placed.set(one.device, places);
+      return one.indexSelect(0, places) as Tensor;
+    });
   } finally {
-    indices.dispose();
+    for (const places of placed.values()) places.dispose();
   }
 }
 
