@@ -23,9 +23,15 @@ const isPath = (value: unknown): value is FilePath => typeof value === 'string' 
 
 /** The path of an argument; undefined for a value that is neither a path nor a URL. */
 export function pathIn(fn: string, argument: string, value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  const url = urlOf(value);
-  if (url === undefined) return undefined;
+  const url = typeof value === 'string' ? undefined : urlOf(value);
+  const path = url === undefined ? value : pathOfUrl(fn, argument, url);
+  if (typeof path !== 'string') return undefined;
+  // Node's error for it is none of the file system's, and has no code of ours.
+  if (path.includes('\0')) throw refusal(fn, argument, A_PATH, 'a null byte in it');
+  return path;
+}
+
+function pathOfUrl(fn: string, argument: string, url: string): string {
   try {
     return fileURLToPath(url);
   } catch (error) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <vector>
 
 #include "native/ops/conditions.h"
 
@@ -51,6 +52,23 @@ bool are_groups(const at::Tensor& tensor, const Number& groups) {
 // Whether there is a distance for each pair of the rows of a matrix.
 inline bool has_pairs(const at::Tensor& rows, const at::Tensor& distances) {
   return rows.dim() == 2 && rows.size(0) > 0 && distances.numel() == rows.size(0) * (rows.size(0) - 1) / 2;
+}
+
+// Whether there is a distance, and a gradient, for each pair of a row of `x1` and one of `x2`. The op itself refuses
+// too few dimensions, and batches that do not fit.
+inline bool are_distances(const at::Tensor& grad, const at::Tensor& x1, const at::Tensor& x2,
+                          const at::Tensor& distances) {
+  if (x1.dim() < 2 || x2.dim() < 2) return true;
+  if (x1.size(-1) != x2.size(-1)) return false;
+  std::vector<int64_t> pairs{x1.size(-2), x2.size(-2)};
+  const size_t batches = static_cast<size_t>(std::max(x1.dim(), x2.dim())) - 2;
+  for (size_t i = 0; i < batches; ++i) {
+    const auto size_of = [i](const at::Tensor& x) {
+      return static_cast<int64_t>(i) + 2 < x.dim() ? x.size(-3 - static_cast<int64_t>(i)) : int64_t{1};
+    };
+    pairs.insert(pairs.begin(), size_of(x1) == 1 ? size_of(x2) : size_of(x1));
+  }
+  return distances.sizes() == pairs && grad.sizes() == pairs;
 }
 
 // Whether each part of `v` along the dimension, -1 for the whole of it, has a number in `g`.
@@ -235,9 +253,9 @@ inline bool are_places(const at::Tensor& self, const at::Tensor& indices, size_t
 // Whether the gradient and the indices are those of a pool over the last dimensions. The op itself refuses too few
 // dimensions.
 inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& indices, size_t dims) {
-  if (static_cast<size_t>(self.dim()) <= dims || grad.dim() != self.dim()) return true;
-  return indices.sizes() == grad.sizes() && first_sizes(grad, dims) == first_sizes(self, dims) &&
-         are_places(self, indices, dims);
+  if (static_cast<size_t>(self.dim()) < dims) return true;
+  return grad.dim() == self.dim() && indices.sizes() == grad.sizes() &&
+         first_sizes(grad, dims) == first_sizes(self, dims) && are_places(self, indices, dims);
 }
 
 // Whether there are random numbers from 0 to 1 for each of the last dimensions of each plane, or more.

@@ -81,6 +81,8 @@ test.each(calls)('%s: values that are not paths', (start, call) => {
     [new URL('https://example.org/a.pt'), "a path or a file: URL, got 'https://example.org/a.pt': "],
     [new URL('file://host/a.pt'), "a path or a file: URL, got 'file://host/a.pt': "],
     [new URL('file:///a%2Fb.pt'), "a path or a file: URL, got 'file:///a%2Fb.pt': "],
+    ['a\0b', 'a path or a file: URL, got a null byte in it'],
+    [new URL('file:///a%00b'), 'a path or a file: URL, got a null byte in it'],
     [5, `${expected}, got 5`],
     [null, `${expected}, got null`],
     [undefined, `${expected}, got undefined`],

@@ -181,6 +181,7 @@ test('calls after which PyTorch may go on, having used the memory of others, are
     const infinite = torch.full([3, 3], Number.POSITIVE_INFINITY);
     const volume = torch.ones([1, 1, 2, 2, 2]);
     const [ints, negated] = [torch.ones([2], { dtype: 'int16' }), ops.aten._neg_view.default(torch.zeros([2]).short())];
+    const matrices = torch.ones([2, 8, 8]);
     const empty = torch.ones([3, 0]); // only several threads divide by its size
     const called: [string, () => unknown][] = [
       ['count', () => torch.binomial(torch.tensor([1, Number.NaN]), torch.tensor([0.5, 0.5]))],
@@ -189,6 +190,8 @@ test('calls after which PyTorch may go on, having used the memory of others, are
       ['values', () => ops.aten._cummin_helper.default(ints, negated, torch.zeros([2], { dtype: 'int64' }), 0)],
       ['values', () => ops.aten.median.dim_values(none, 0, false, { values: none, indices })],
       ['values', () => ops.aten.nanmedian.dim_values(none, 0, false, { values: none, indices })],
+      ['values', () => ops.aten.median.dim_values(volume, 0, false, { values: volume, indices })],
+      ['out', () => torch.linalg.eigvalsh(matrices, { out: matrices })],
       ['self', () => torch.linalg.eigvals(infinite)],
       ['indices', () => ops.aten.index.Tensor(torch.ones([2, 2]), [zeros])],
       ['indices', () => ops.aten.index_put_.default(torch.ones([2, 2]), [zeros], torch.ones([2, 2]))],
@@ -199,6 +202,10 @@ test('calls after which PyTorch may go on, having used the memory of others, are
       ['step', () => ops.aten.unfold_backward.default(torch.ones([4], { dtype: 'int64' }), [], 0, -100, 64)],
       ['out', () => ops.aten._logcumsumexp.out(torch.ones([8], { dtype: 'float64' }), 0, { out: torch.empty([8]) })],
     ];
+    if (ops.aten.nanmedian.names_dim_values !== undefined) {
+      const named = torch.ones([2, 3]).rename('A', 'B');
+      called.push(['values', () => untyped.nanmedian(named, 'A', { values: named, indices })]);
+    }
     for (const [argument, call] of called) expect(call).toThrow(new RegExp(`: ${argument}: expected .+, got .+`));
     // Beside them:
     expect(ops.aten.upsample_linear1d.default(torch.ones([1, 1, 4]), [8], false, 2).shape).toEqual([1, 1, 8]);
