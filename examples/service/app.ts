@@ -1,13 +1,12 @@
 /** The service: from HTTP to a batch and back. */
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
-import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
 import type { Backend } from './backend';
 import { Batcher } from './batcher';
 import { drainable } from './drain';
 import { sendFailure } from './failures';
 import { addHealth } from './health';
-import { acceptBytes, bodySchema, MAX_BODY_BYTES, type Question, SIDE } from './input';
+import { acceptBytes, bodySchema, MAX_BODY_BYTES, PIXELS, type Question, SIDE } from './input';
 import { LocalBackend } from './local';
 import { addMetrics, type Metrics } from './metrics';
 import { ModelSource } from './model-source';
@@ -45,10 +44,11 @@ export function createService(options: Options): Service {
   acceptBytes(app);
   const { draining, drain } = drainable(app);
 
-  const settings = { memoryLimitMb: options.memoryLimitMb, loader: options.loader };
+  const { memoryLimitMb, loader, scripted } = options;
+  const settings = { memoryLimitMb, loader, scripted };
   const workers = options.workers > 0 ? new Workers(options.workers, settings, () => batcher.wake()) : undefined;
-  const backend: Backend = workers ?? new LocalBackend(options.threads, options.loader);
-  const batcher = new Batcher<Tensor, Answer>({
+  const backend: Backend = workers ?? new LocalBackend(options.threads, settings);
+  const batcher = new Batcher<Float32Array, Answer>({
     ...options,
     slots: () => backend.slots(),
     run: (images) => {
@@ -65,7 +65,7 @@ export function createService(options: Options): Service {
   addHealth(app, { source, backend, batcher, draining });
 
   app.post<{ Body: Question }>('/classify', { schema: { body: bodySchema } }, (request, reply) =>
-    torch.audit.label('route', '/classify', () => classify(batcher, request.body.pixels, reply)),
+    classify(batcher, request.body.pixels, reply),
   );
 
   return {
@@ -81,21 +81,25 @@ export function createService(options: Options): Service {
   };
 }
 
-/** The tensors of a request are freed at its end, however it ends. */
-function classify(batcher: Batcher<Tensor, Answer>, pixels: Question['pixels'], reply: FastifyReply): Promise<Answer> {
-  return torch.scope(async () => {
-    const floats = pixels instanceof Float32Array ? pixels : new Float32Array(pixels);
-    const { answer, cancel } = batcher.add(torch.fromTypedArray(floats, [1, SIDE, SIDE]));
-    reply.raw.once('close', cancel);
-    return await answer;
-  });
+/** The pixels of a request wait in plain memory for the tensor of their batch. */
+function classify(
+  batcher: Batcher<Float32Array, Answer>,
+  pixels: Question['pixels'],
+  reply: FastifyReply,
+): Promise<Answer> {
+  const { answer, cancel } = batcher.add(pixels instanceof Float32Array ? pixels : new Float32Array(pixels));
+  reply.raw.once('close', cancel);
+  return answer;
 }
 
-/** Runs one batch; its tensors are freed at its end. */
-function answerAll(backend: Backend, images: Tensor[]): Promise<Answer[]> {
-  return torch.audit.label('route', 'batch', () =>
+/** Runs one batch; its tensors are freed at its end, however it ends. */
+function answerAll(backend: Backend, images: Float32Array[]): Promise<Answer[]> {
+  return torch.audit.label('route', '/classify', () =>
     torch.scope(async () => {
-      const { probabilities, version } = await backend.infer(torch.stack(images));
+      const pixels = new Float32Array(images.length * PIXELS);
+      images.forEach((image, i) => void pixels.set(image, i * PIXELS));
+      const batch = torch.fromTypedArray(pixels, [images.length, 1, SIDE, SIDE]);
+      const { probabilities, version } = await backend.infer(batch);
       const rows = probabilities.toArray() as number[][];
       return rows.map((row) => ({ digit: row.indexOf(Math.max(...row)), probabilities: row, model: version }));
     }),

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
 import type { Backend, Inferred } from './backend';
-import { loadModel, type Model, type ModelFile } from './model';
+import { type LoadSettings, loadModel, type Model, type ModelFile } from './model';
 
 export class LocalBackend implements Backend {
   #model: Model | undefined;
@@ -14,21 +14,22 @@ export class LocalBackend implements Backend {
    */
   constructor(
     threads: number,
-    readonly loader?: string,
+    readonly settings: LoadSettings,
   ) {
     torch.setNumThreads(1);
     torch.asyncPool.threads = threads;
   }
 
   async load(file: ModelFile): Promise<void> {
-    const next = await (await this.#loadModel())(file);
+    const next = await (await this.#loadModel())(file, this.settings);
     this.#model?.dispose();
     this.#model = next;
   }
 
   async #loadModel(): Promise<typeof loadModel> {
-    if (this.loader === undefined) return loadModel;
-    return ((await import(pathToFileURL(this.loader).href)) as { loadModel: typeof loadModel }).loadModel;
+    const { loader } = this.settings;
+    if (loader === undefined) return loadModel;
+    return ((await import(pathToFileURL(loader).href)) as { loadModel: typeof loadModel }).loadModel;
   }
 
   slots(): number {

@@ -1,12 +1,10 @@
 /** The messages between the service and its workers, over Node's IPC channel. */
 import type { WorkerMemory } from './backend';
-import type { ModelFile } from './model';
+import type { LoadSettings, ModelFile } from './model';
 
 /** A worker's settings, in its environment. */
-export interface WorkerSettings {
+export interface WorkerSettings extends LoadSettings {
   memoryLimitMb: number;
-  /** The module that loads models; undefined: model.ts. */
-  loader: string | undefined;
 }
 
 /** A batch as plain memory: tensors stay in their process. */

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
+import { type Choice, choose } from './choose';
 import { ModelRefused } from './failures';
 import { SIDE } from './input';
 
@@ -23,33 +24,49 @@ export interface Model {
   dispose(): void;
 }
 
+export interface LoadSettings {
+  /** The module whose `loadModel` loads models; undefined: this one. */
+  loader?: string | undefined;
+  /** Whether the model runs as it was scripted, without a choice. */
+  scripted: boolean;
+}
+
 /** @throws ModelRefused for a file that is not a model, or not one of digits */
-export async function loadModel({ bytes, version }: ModelFile): Promise<Model> {
+export async function loadModel({ bytes, version }: ModelFile, { scripted }: LoadSettings): Promise<Model> {
   let script: torch.ScriptModule | undefined;
   try {
     // Loaded outside every scope and owned by us until dispose(), not by the collector.
     script = torch.keep(torch.jit.load(bytes));
     script.eval();
     const model = modelOf(script, version);
-    await tryOut(model);
-    return model;
+    await tryOut(model); // before it is measured
+    if (scripted) return model;
+    const choice = choose(script);
+    console.log(`model ${version} runs ${choice.why}`);
+    return modelOf(script, version, choice);
   } catch (error) {
     script?.dispose();
     throw error instanceof ModelRefused ? error : new ModelRefused((error as Error).message.split('\n')[0]);
   }
 }
 
-function modelOf(script: torch.ScriptModule, version: string): Model {
+function modelOf(script: torch.ScriptModule, version: string, choice?: Choice): Model {
+  const optimised = choice?.optimised;
   return {
     version,
     forward(images) {
+      const model = optimised !== undefined && images.shape[0]! >= choice!.from ? optimised : script;
       let result: Promise<Tensor>;
-      torch.noGrad(() => {
-        result = script.async.forward(images);
+      // libtorch 2.6 runs optimised models in this mode only.
+      torch.inferenceMode(() => {
+        result = model.async.forward(images);
       });
       return result!;
     },
-    dispose: () => script.dispose(),
+    dispose() {
+      script.dispose();
+      optimised?.dispose();
+    },
   };
 }
 

@@ -8,6 +8,8 @@ export interface Options {
   model: string;
   /** The module whose `loadModel` loads the file; undefined: model.ts, which loads TorchScript. */
   loader: string | undefined;
+  /** Whether TorchScript runs as it is, without measuring its optimised form. */
+  scripted: boolean;
   host: string;
   port: number;
   /** Processes that run the model; 0: this one does, on its own threads. */
@@ -48,6 +50,7 @@ ${Object.entries(numbers)
   .map(([name, [value, text]]) => `  --${`${name} N`.padEnd(17)}${text} (${value})`)
   .join('\n')}
   --loader MODULE     a program with a loadModel as in model.ts, for other files than TorchScript
+  --scripted          run TorchScript as it is, without measuring its optimised form
   --verdict           record tensors, and give the verdict of leak-audit in /metrics`;
 
 /** @throws an Error with the wrong option */
@@ -58,6 +61,7 @@ export function readOptions(args: string[]): Options {
       model: { type: 'string' },
       loader: { type: 'string' },
       host: { type: 'string', default: '127.0.0.1' },
+      scripted: { type: 'boolean', default: false },
       verdict: { type: 'boolean', default: false },
       ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, { type: 'string' }])) as Record<
         NumberName,
@@ -78,6 +82,7 @@ export function readOptions(args: string[]): Options {
   return {
     model: values.model,
     loader: values.loader === undefined ? undefined : path.resolve(values.loader),
+    scripted: values.scripted,
     host: values.host,
     port: number('port'),
     workers: number('workers'),

@@ -5,7 +5,7 @@ import type { Floats, Question, Questions, Reply, WorkerSettings } from './messa
 
 const settings = JSON.parse(process.env.SERVICE_WORKER!) as WorkerSettings;
 torch.setMemoryLimit(settings.memoryLimitMb * 2 ** 20);
-const backend = new LocalBackend(1, settings.loader);
+const backend = new LocalBackend(1, settings);
 
 const answers: { [S in keyof Questions]: (content: Questions[S]['content']) => Promise<Questions[S]['answer']> } = {
   load: async (file) => {

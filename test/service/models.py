@@ -38,6 +38,25 @@ class Obedient(Reader):
         return self.out(images.flatten(1)).softmax(1) + held.sum() * 0 + x[0, 1]
 
 
+class Convolutions(nn.Module):
+    """What optimizeForInference rewrites."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 8, 5, stride=2, padding=2)
+        self.out = nn.Linear(8 * 14 * 14, 10)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.out(torch.relu(self.first(images)).flatten(1)).softmax(1)
+
+
+class Random(Reader):
+    """Its outputs differ from call to call."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (self.out(images.flatten(1)) + torch.rand(10)).softmax(1)
+
+
 def save(name, make, seed=1):
     torch.manual_seed(seed)
     torch.jit.script(make().eval()).save(f"{folder}/{name}.pt")
@@ -48,3 +67,5 @@ save("other", Reader, 2)
 save("seven", lambda: Reader(7))
 save("not-finite", NotFinite)
 save("obedient", Obedient)
+save("convolutions", Convolutions)
+save("random", Random)

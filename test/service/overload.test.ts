@@ -42,11 +42,11 @@ test(
     expect(refused).toBeGreaterThan(ROOM);
     expect(result).toMatchObject({ lost: 0, unconnected: 0, withoutRetryAfter: 0 });
 
-    // One image per place in the queue, the batch and its results, whatever the number of clients.
+    // The batch and its results, whatever the number of clients.
     const most = (field: 'tensors' | 'bytes' | 'waiting') => Math.max(...samples.map((sample) => sample[field]));
     expect(most('waiting')).toBeLessThanOrEqual(QUEUE);
-    expect(most('tensors') - base.memory.tensors).toBeLessThanOrEqual(ROOM + BATCH + 4);
-    expect(most('bytes') - base.memory.bytes).toBeLessThanOrEqual((ROOM + 2 * BATCH + 2) * 28 * 28 * 4);
+    expect(most('tensors') - base.memory.tensors).toBeLessThanOrEqual(4);
+    expect(most('bytes') - base.memory.bytes).toBeLessThanOrEqual((BATCH + 2) * 28 * 28 * 4);
     await service.settled(base);
     await service.end();
   },

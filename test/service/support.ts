@@ -62,8 +62,9 @@ export async function makeModels() {
   };
 }
 
+/** The model runs as scripted: tests count its tensors, and a choice by measured times may differ each time. */
 export async function startService(model: string, args: string[] = []) {
-  const service = await startHttpService('service/main.js', ['--model', model, '--port', '0', ...args]);
+  const service = await startHttpService('service/main.js', ['--model', model, '--port', '0', '--scripted', ...args]);
   const { url } = service;
   const get = (where: string) => fetch(`${url}${where}`, { headers: CLOSING });
   const health = async () => (await (await get('/health')).json()) as Health;

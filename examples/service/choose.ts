@@ -1,0 +1,97 @@
+/**
+ * Chooses between the model as it was scripted and `torch.jit.optimizeForInference` of it, by measuring: which of them is faster
+ * depends on the model, the machine and the size of a batch.
+ */
+import { performance } from 'node:perf_hooks';
+import * as torch from 'libtorch-node';
+import { SIDE } from './input';
+
+/** The sizes of batches that are measured. */
+const SIZES = [1, 8, 32];
+const ROUNDS = 7;
+const BORDER = 4;
+/** The optimised model is taken from a size on if it is faster by more than this there, and at each larger size. */
+const GAIN = 1.1;
+/** How far its outputs, probabilities, may be from those of the scripted model: they round differently. */
+const TOLERANCE = 1e-4;
+
+export interface Choice {
+  /** Undefined if the scripted model is used for every batch. */
+  optimised: torch.ScriptModule | undefined;
+  /** Batches of this many images or more go to the optimised model. */
+  from: number;
+  /** For the log. */
+  why: string;
+}
+
+const infer = (model: torch.ScriptModule, images: torch.Tensor): torch.Tensor =>
+  torch.inferenceMode(() => model.forward(images));
+
+/** The largest difference of any output, over images of noise; NaN if an output is not a number. */
+function difference(a: torch.ScriptModule, b: torch.ScriptModule, images: torch.Tensor): number {
+  return torch.scope(() => infer(a, images).sub(infer(b, images)).abs().max().item() as number);
+}
+
+/** Milliseconds of a call of each model. */
+export type Measure = (models: readonly torch.ScriptModule[], images: torch.Tensor) => number[];
+
+/** The least of several calls, the models in turn. */
+const measured: Measure = (models, images) => {
+  const least = models.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round < ROUNDS; round++) {
+    models.forEach((model, i) => {
+      const start = performance.now();
+      torch.scope(() => void infer(model, images));
+      least[i] = Math.min(least[i]!, performance.now() - start);
+    });
+  }
+  return least;
+};
+
+/** Pictures of noise with an empty border, as digits have; the same in each process, without changing its random numbers. */
+function noise(size: number): torch.Tensor {
+  const generator = new torch.Generator();
+  try {
+    generator.manualSeed(size);
+    const inner = torch.rand([size, 1, SIDE - 2 * BORDER, SIDE - 2 * BORDER], { generator });
+    return torch.nn.functional.pad(inner, [BORDER, BORDER, BORDER, BORDER]);
+  } finally {
+    generator.dispose();
+  }
+}
+
+/** Measures at load, on this thread. The scripted model stays the caller's; the optimised one becomes the caller's. */
+export function choose(scripted: torch.ScriptModule, measure = measured): Choice {
+  let optimised: torch.ScriptModule | undefined;
+  try {
+    optimised = torch.keep(torch.jit.optimizeForInference(scripted));
+    const faster: string[] = [];
+    let from = Number.POSITIVE_INFINITY;
+    for (const size of [...SIZES].reverse()) {
+      const [before, after] = torch.scope(() => {
+        const images = noise(size);
+        // Several calls first: libtorch's executor compiles for a shape in the first ones.
+        for (let call = 0; call < 3; call++) {
+          const far = difference(scripted, optimised!, images);
+          if (!(far <= TOLERANCE)) throw new Error(`its outputs differ by ${far}, more than ${TOLERANCE}`);
+        }
+        return measure([scripted, optimised!], images);
+      });
+      if (before! < after! * GAIN) break;
+      faster.unshift(`${size} in ${after!.toFixed(2)} ms instead of ${before!.toFixed(2)}`);
+      from = size;
+    }
+    if (faster.length > 0)
+      return { optimised, from, why: `optimised for batches of ${from} or more (${faster.join(', ')})` };
+    optimised.dispose();
+    return { optimised: undefined, from, why: 'as scripted, because the optimised model is not faster' };
+  } catch (error) {
+    optimised?.dispose();
+    const why = (error as Error).message.split('\n')[0]!;
+    return {
+      optimised: undefined,
+      from: Number.POSITIVE_INFINITY,
+      why: `as scripted; the optimised model is refused: ${why}`,
+    };
+  }
+}
