@@ -1,8 +1,10 @@
 /**
  * Limits the nesting of a model's source. libtorch's parser and compiler are recursive, so unbounded nesting would overflow
- * their stack and end the process. Only depth and length are checked, not the meaning.
+ * their stack and end the process. Of the meaning, only what libtorch reads without looking whether it is there is checked: the
+ * types and values in the body of a class (libtorch 1.13 ends the process for `x = 1`).
  */
 import type { Budget } from '../files/limits';
+import { quote } from '../files/names';
 import type { Fail } from './archive';
 
 /** Levels of brackets; twice as many levels of operators and brackets in an expression. PyTorch's printer stays far below. */
@@ -23,6 +25,28 @@ const closers = new Set([')', ']', '}']);
 interface Level {
   height: number;
   highest: number;
+}
+
+/** What the statements of a block are. */
+type Block = 'class' | 'enum' | 'other';
+
+/** Names in the body of a class whose values libtorch reads; they have no types. */
+const LISTS = new Set([
+  '__annotations__',
+  '__parameters__',
+  '__buffers__',
+  '__forward_pre_hooks__',
+  '__forward_hooks__',
+]);
+
+/** A statement: its first word, the block that it is in, and what it has outside of brackets. */
+interface Statement {
+  readonly first: string;
+  readonly block: Block;
+  isEnum: boolean;
+  isSubscripted: boolean;
+  hasType: boolean;
+  hasValue: boolean;
 }
 
 /** libtorch makes objects of tokens: this many tokens are charged as one object of a pickle. */
@@ -49,6 +73,9 @@ class Examiner {
   #indents: number[] = [0];
   /** Consecutive elifs at each level of indentation. */
   #elifs: number[] = [0];
+  /** What each level of indentation has statements of. */
+  #blocks: Block[] = ['other'];
+  #statement: Statement | undefined;
   #atStart = true;
   #indent = 0;
 
@@ -65,18 +92,42 @@ class Examiner {
         if (this.#atStart) this.#indent = found.length;
       } else if (!found.startsWith('#') && !found.startsWith('\\')) this.#see(found);
     }
+    this.#endStatement();
   }
 
   #endLine(): void {
     if (this.#levels.length > 1) return; // the statement continues inside brackets
     this.#levels = [{ height: 0, highest: 0 }];
+    this.#endStatement();
     this.#atStart = true;
     this.#indent = 0;
+  }
+
+  /** The parts of a class that have neither a type nor a value, where libtorch takes it. */
+  #endStatement(): void {
+    const { first, block, isSubscripted, hasType, hasValue } = this.#statement ?? {};
+    if (first === undefined || block === 'other' || !(hasType || hasValue) || first === 'def' || first === 'class')
+      return;
+    const needsValue = block === 'enum' || isSubscripted || LISTS.has(first);
+    if (needsValue ? !hasValue : !hasType)
+      throw this.#fail(`${quote(first)} in a class has no ${needsValue ? 'value' : 'type'}`);
+  }
+
+  /** Notes what the statement has. */
+  #note(found: string): void {
+    const statement = this.#statement;
+    if (statement === undefined) return;
+    if (found === 'Enum') statement.isEnum = true;
+    if (this.#levels.length > 1 || statement.hasValue) return;
+    if (found === ':') statement.hasType = true;
+    else if (found === '=') statement.hasValue = true;
+    else if (found === '[' && !statement.hasType) statement.isSubscripted = true;
   }
 
   #see(found: string): void {
     if (++this.#tokens % TOKENS_PER_OBJECT === 0) this.#budget?.object();
     if (this.#atStart) this.#beginStatement(found);
+    this.#note(found);
     const level = this.#levels[this.#levels.length - 1]!;
     if (openers.has(found)) {
       if (this.#levels.length > MAX_NESTING) throw this.#fail(`brackets nested more than ${MAX_NESTING} deep`);
@@ -108,14 +159,19 @@ class Examiner {
     while (this.#indents.length > 1 && this.#indent < this.#indents[this.#indents.length - 1]!) {
       this.#indents.pop();
       this.#elifs.pop();
+      this.#blocks.pop();
     }
     if (this.#indent > this.#indents[this.#indents.length - 1]!) {
       this.#indents.push(this.#indent);
       this.#elifs.push(0);
+      const { first: head, isEnum } = this.#statement ?? {};
+      this.#blocks.push(head !== 'class' ? 'other' : isEnum ? 'enum' : 'class');
       if (this.#indents.length > MAX_INDENTS) throw this.#fail(`blocks nested more than ${MAX_INDENTS} deep`);
     }
     const at = this.#elifs.length - 1;
     this.#elifs[at] = first === 'elif' ? this.#elifs[at]! + 1 : 0;
     if (this.#elifs[at]! > MAX_ELIFS) throw this.#fail(`more than ${MAX_ELIFS} branches of one if`);
+    const block = this.#blocks[at]!;
+    this.#statement = { first, block, isEnum: false, isSubscripted: false, hasType: false, hasValue: false };
   }
 }

@@ -32,6 +32,7 @@ Model with(const std::string& schema) {
   Model model;
   Declaration declaration = parse_function(schema);
   declaration.schema = "aten::" + schema;
+  for (Argument& argument : declaration.arguments) argument.out = argument.name == "out";
   model.declarations.push_back(declaration);
   return model;
 }
@@ -83,6 +84,41 @@ TEST(Guards, AnOpThatIsNotDeclaredIsAnErrorUnlessSomeReleasesLackIt) {
   const std::string other = "pass(Tensor self, int groups) -> Tensor";
   EXPECT_NE(error_of(kDivides, other).find("'shuffle' is not declared"), std::string::npos);
   EXPECT_EQ(error_of(std::string(kDivides) + "    some_releases: true\n", other), "");
+}
+
+const char* const kApart = R"(guards: []
+apart:
+  - ops: [shuffle_out]
+    reason: The op gives out its sizes first.
+)";
+
+TEST(Guards, AResultThatIsATensorWhichTheOpReadsIsRefused) {
+  const std::string schema = "shuffle_out(Tensor self, Tensor? weight, int groups, *, Tensor out) -> Tensor";
+  const std::string text = guard_struct(with(schema).declarations[0], loaded(kApart).at("shuffle_out"));
+  const std::string check =
+      "TORCH_CHECK(!out.is_same(self), \"out: expected another tensor than self, got the same\");";
+  EXPECT_NE(text.find("// The op gives out its sizes first.\nstruct Guard_shuffle_out {"), std::string::npos) << text;
+  EXPECT_NE(text.find(check), std::string::npos) << text;
+  EXPECT_EQ(text.find("weight)"), std::string::npos) << text;
+  EXPECT_EQ(error_of(kApart, schema), "");
+}
+
+TEST(Guards, ARefusedResultComesBesideTheConditionOfTheOp) {
+  std::string yaml = kDivides;
+  yaml += "apart:\n  - ops: [shuffle]\n    reason: And this.\n";
+  const Guard guard = loaded(yaml).at("shuffle");
+  EXPECT_TRUE(guard.apart);
+  EXPECT_EQ(guard.reason, "The op divides by it. And this.");
+  EXPECT_EQ(guard.demand, "groups > 0");
+}
+
+TEST(Guards, AnOpInApartIsDeclaredHasAResultAndIsListedOnce) {
+  const std::string schema = "shuffle_out(Tensor self, int groups) -> Tensor";
+  EXPECT_NE(error_of(kApart, schema).find("'shuffle_out' writes no result to an argument"), std::string::npos);
+  EXPECT_NE(error_of(kApart, "pass(Tensor self) -> Tensor").find("'shuffle_out' is not declared"), std::string::npos);
+  EXPECT_EQ(error_of(std::string(kApart) + "    some_releases: true\n", "pass(Tensor self) -> Tensor"), "");
+  const std::string twice = std::string(kApart) + "  - ops: [shuffle_out]\n    reason: Again.\n";
+  EXPECT_NE(error_of(twice, schema).find("the op is listed twice"), std::string::npos);
 }
 
 TEST(Guards, WhatIsWrongInTheFileIsNamed) {

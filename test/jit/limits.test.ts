@@ -59,6 +59,24 @@ test('a huge memo index, for which libtorch would allocate memory', () => {
   expect(refused(parts(`Nr${u32(4e9)}`))).toMatch(/far beyond the earlier ones/);
 });
 
+test('statements of a class without a type or a value, for which libtorch 1.13 ends the process', () => {
+  const of = (body: string, bases = 'Module') =>
+    `class Control(${bases}):\n  __parameters__ = []\n  __buffers__ = []\n${body}`;
+  const refusal = (body: string, bases?: string) =>
+    refused(model({ 'control/code/__torch__.py': of(body, bases) })).replace(/^.*: /, '');
+  expect(refusal('  x = 1\n')).toBe('"x" in a class has no type');
+  expect(refusal('  a : int\n  x = [\n    1]')).toBe('"x" in a class has no type');
+  expect(refusal('  x : Final[int]\n', 'Enum')).toBe('"x" in a class has no value');
+  expect(refusal('  __forward_hooks__ : List[str]\n')).toBe('"__forward_hooks__" in a class has no value');
+  expect(refusal('  __annotations__["0"] : int\n')).toBe('"__annotations__" in a class has no value');
+  // Beside them: the locals of a method, and what has both.
+  const method = '  def f(self: __torch__.Control) -> int:\n    x = 1\n    y : int = 2\n    return x\n';
+  for (const body of [method, '  x : Final[int] = 1\n']) {
+    balanced(() => torch.scope(() => void torch.jit.load(model({ 'control/code/__torch__.py': of(body) }))));
+  }
+  expect(refusal('  __annotations__["0"] = int\n')).toBe('Argument passed to at() was not in the map.'); // libtorch's
+});
+
 test('source of millions of words', () => {
   const source = 'def f(x: int) -> int:\n  return x\n'.repeat(300_000);
   expect(refused(model({ 'control/code/__torch__.py': source }))).toMatch(/maxObjects/);

@@ -58,15 +58,18 @@ def value(spec):
 
 def call(line):
     op = getattr(getattr(torch.ops.aten, line["name"]), line["overload"])
-    positional, keywords, gap = [], {}, False
+    positional, keywords, gap, made = [], {}, False, []
     for argument, keyword in zip(line["args"], line["keyword"]):
         if argument["value"] == {"none": True}:
             gap = True  # its default; what follows goes by name
             continue
+        given = argument["value"]
+        # The tensor of an earlier argument once more.
+        made.append(made[given["same"]] if isinstance(given, dict) and "same" in given else value(given))
         if keyword or gap:
-            keywords[argument["name"]] = value(argument["value"])
+            keywords[argument["name"]] = made[-1]
         else:
-            positional.append(value(argument["value"]))
+            positional.append(made[-1])
     return op(*positional, **keywords)
 
 

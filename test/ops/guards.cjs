@@ -19,8 +19,10 @@ function made(value) {
 }
 
 for (const { call, name, overload, args, keyword } of calls) {
-  const positional = args.filter((_, i) => !keyword[i]).map(({ value }) => made(value));
-  const named = args.filter((_, i) => keyword[i]).map((arg) => [arg.name, made(arg.value)]);
+  const values = [];
+  for (const { value } of args) values.push(value?.same === undefined ? made(value) : values[value.same]);
+  const positional = values.filter((_, i) => !keyword[i]);
+  const named = args.map(({ name }, i) => [name, values[i]]).filter((_, i) => keyword[i]);
   const told = { call };
   try {
     torch.ops.aten[name][overload](...positional, ...(named.length > 0 ? [Object.fromEntries(named)] : []));

@@ -1,10 +1,37 @@
 #include "codegen/bindings/spec/guards.h"
 
+#include <algorithm>
 #include <set>
 
 #include "codegen/bindings/spec/spec_file.h"
 
 namespace codegen {
+
+static bool some_releases(const File& file, const YAML::Node& node) {
+  const YAML::Node some = node["some_releases"];
+  if (!some) return false;
+  if (!some.IsScalar() || some.as<std::string>() != "true") {
+    file.fail(some, "'some_releases' has an invalid value", "'true'");
+  }
+  return true;
+}
+
+// The ops none of whose results may be one of the tensors that they read.
+static void load_apart(const File& file, std::map<std::string, Guard>& guards) {
+  if (!file.root()["apart"]) return;
+  for (const YAML::Node& node : file.list(file.root(), "apart")) {
+    const std::string reason = file.text(node, "reason");
+    const bool some = some_releases(file, node);
+    for (const YAML::Node& op : file.list(node, "ops")) {
+      Guard& guard = guards[op.as<std::string>()];
+      if (guard.apart) file.fail(op, "the op is listed twice", "one entry per op");
+      guard.apart = true;
+      guard.some_releases = some || guard.some_releases;
+      guard.reason += (guard.demand.empty() ? "" : " ") + reason;
+      guard.line = line_of(op);
+    }
+  }
+}
 
 std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
   std::map<std::string, Guard> guards;
@@ -17,12 +44,7 @@ std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
     guard.expected = file.text(node, "expected");
     guard.got = file.text(node, "got");
     guard.reason = file.text(node, "reason");
-    if (const YAML::Node some = node["some_releases"]; some) {
-      if (!some.IsScalar() || some.as<std::string>() != "true") {
-        file.fail(some, "'some_releases' has an invalid value", "'true'");
-      }
-      guard.some_releases = true;
-    }
+    guard.some_releases = some_releases(file, node);
     if (const YAML::Node renamed = node["renamed"]; renamed) {
       if (!renamed.IsMap()) file.fail(renamed, "'renamed' has an invalid value", "a map of names to names");
       for (const auto& names : renamed) guard.renamed[names.second.as<std::string>()] = names.first.as<std::string>();
@@ -33,7 +55,14 @@ std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
         file.fail(op, "the op is listed twice", "one guard per op");
     }
   }
+  load_apart(file, guards);
   return guards;
+}
+
+static bool is_result(const Argument& argument) { return argument.out && !argument.type.list; }
+
+static bool has_result_argument(const Declaration& declaration) {
+  return std::any_of(declaration.arguments.begin(), declaration.arguments.end(), is_result);
 }
 
 // The name of an argument in the guard's conditions.
@@ -51,6 +80,10 @@ void check_guards(const Spec& spec, const Model& model) {
       if (guard.some_releases) continue;
       throw Error("guards.yaml", guard.line, "'" + name + "' is not declared", "an op of this libtorch");
     }
+    if (guard.apart && !has_result_argument(*found->second)) {
+      throw Error("guards.yaml", guard.line, "'" + name + "' writes no result to an argument", "an op with `out`");
+    }
+    if (guard.demand.empty()) continue;
     std::set<std::string> taken;
     for (const Argument& argument : found->second->arguments) taken.insert(name_in(guard, argument));
     if (taken.count(guard.argument) == 0) {
@@ -62,6 +95,23 @@ void check_guards(const Spec& spec, const Model& model) {
 
 std::string guard_name(const Declaration& declaration) { return "Guard_" + declaration.cpp_struct(); }
 
+// A check for each result and each tensor that the op reads.
+static std::string apart_checks(const Declaration& declaration, const Guard& guard) {
+  std::string checks;
+  for (const Argument& result : declaration.arguments) {
+    if (!is_result(result)) continue;
+    for (const Argument& read : declaration.arguments) {
+      const Type& type = read.type;
+      if (read.out || type.base != Base::Tensor || type.list || type.nullable) continue;
+      const std::string out = name_in(guard, result);
+      const std::string in = name_in(guard, read);
+      checks += "    TORCH_CHECK(!" + out + ".is_same(" + in + "), \"" + out + ": expected another tensor than " + in +
+                ", got the same\");\n";
+    }
+  }
+  return checks;
+}
+
 std::string guard_struct(const Declaration& declaration, const Guard& guard) {
   std::string types;
   std::string parameters;
@@ -71,9 +121,13 @@ std::string guard_struct(const Declaration& declaration, const Guard& guard) {
     parameters +=
         (i == 0 ? "" : ", ") + ("[[maybe_unused]] const " + type + "& ") + name_in(guard, declaration.arguments[i]);
   }
+  std::string checks = guard.apart ? apart_checks(declaration, guard) : "";
+  if (!guard.demand.empty()) {
+    checks += "    TORCH_CHECK(" + guard.demand + ", \"" + guard.argument + ": expected \", " + guard.expected +
+              ", \", got \", " + guard.got + ");\n";
+  }
   return "// " + guard.reason + "\nstruct " + guard_name(declaration) + " {\n  template <" + types +
-         ">\n  static void check(" + parameters + ") {\n    TORCH_CHECK(" + guard.demand + ", \"" + guard.argument +
-         ": expected \", " + guard.expected + ", \", got \", " + guard.got + ");\n  }\n};\n";
+         ">\n  static void check(" + parameters + ") {\n" + checks + "  }\n};\n";
 }
 
 }  // namespace codegen

@@ -21,10 +21,11 @@ struct Exception {
 // guards.yaml: a condition on the arguments of ops whose kernels do not check it.
 struct Guard {
   std::string argument;  // the one that the message names
-  std::string demand;    // C++, over the arguments' names
+  std::string demand;    // C++, over the arguments' names; "" if the op is only in `apart`
   std::string expected;  // what TORCH_CHECK prints: C++, separated by commas
   std::string got;
   std::string reason;
+  bool apart = false;          // no result may be one of the tensors that the op reads
   bool some_releases = false;  // the op may not be declared
   // Arguments that another release names otherwise: that name -> the one that the conditions use.
   std::map<std::string, std::string> renamed;
