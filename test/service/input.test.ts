@@ -4,17 +4,7 @@ import * as net from 'node:net';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
-import {
-  LIMIT_MS,
-  makeModels,
-  PATIENT,
-  PIXELS,
-  picture,
-  question,
-  type Service,
-  startClients,
-  startService,
-} from './support';
+import { LIMIT_MS, makeModels, PATIENT, picture, question, type Service, startClients, startService } from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
 let service: Service;
