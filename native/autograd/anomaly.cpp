@@ -52,7 +52,7 @@ class Metadata : public AnomalyMetadata {
 
  private:
   static void on_js_thread(const std::function<void()> &body) {
-    CallbackQueue *const queue = CallbackQueue::of_backward();
+    const std::shared_ptr<CallbackQueue> queue = CallbackQueue::of_backward();
     if (queue == nullptr || !queue->request(body)) body();
   }
 

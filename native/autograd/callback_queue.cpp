@@ -20,8 +20,8 @@ thread_local std::shared_ptr<CallbackQueue> queue_of_thread;
 
 // Lifetime: shared by the threads of a backward. Thread: any; it does not change.
 struct Waiting : c10::DebugInfoBase {
-  explicit Waiting(CallbackQueue* queue) : queue(queue) {}
-  CallbackQueue* const queue;
+  explicit Waiting(std::shared_ptr<CallbackQueue> queue) : queue(std::move(queue)) {}
+  const std::shared_ptr<CallbackQueue> queue;
 };
 
 // Tests set it, to have the threads of a device on a machine without one.
@@ -70,7 +70,7 @@ bool CallbackQueue::is_needed_on_thread() {
   return has_device;
 }
 
-CallbackQueue* CallbackQueue::of_backward() {
+std::shared_ptr<CallbackQueue> CallbackQueue::of_backward() {
   const auto* const waiting = static_cast<const Waiting*>(c10::ThreadLocalDebugInfo::get(kInfo));
   return waiting == nullptr ? nullptr : waiting->queue;
 }
@@ -95,7 +95,7 @@ void CallbackQueue::serve(std::unique_lock<std::mutex>& lock) {
 }
 
 void CallbackQueue::run(const std::function<void()>& backward) {
-  const c10::DebugInfoGuard waiting(kInfo, std::make_shared<Waiting>(this));
+  const c10::DebugInfoGuard waiting(kInfo, std::make_shared<Waiting>(shared_from_this()));
   const at::ThreadLocalState modes;
   const std::function<void()> body = [&] {
     const at::ThreadLocalStateGuard with_modes(modes);

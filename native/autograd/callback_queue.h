@@ -15,8 +15,9 @@ namespace ltn::autograd {
 
 // Of one environment. While its JS thread waits for a backward in run(), threads of the engine let it run callbacks. A
 // backward that such a callback begins runs on the thread that waits for the callback: the engine has no other thread
-// for the nodes on that device. Lifetime: shared by the JS thread and its callbacks. Thread: see each function.
-class CallbackQueue {
+// for the nodes on that device. Lifetime: shared by the JS thread, its callbacks and the threads of its backwards, some
+// of which may outlive a backward that failed. Thread: see each function.
+class CallbackQueue : public std::enable_shared_from_this<CallbackQueue> {
  public:
   // That of the calling JS thread, which is made if there is none.
   static const std::shared_ptr<CallbackQueue>& of_thread();
@@ -26,7 +27,7 @@ class CallbackQueue {
   static bool is_needed_on_thread();
 
   // That of the thread which waits in run() for the backward whose node runs on this thread; null if there is none.
-  static CallbackQueue* of_backward();
+  static std::shared_ptr<CallbackQueue> of_backward();
 
   CallbackQueue() = default;
   CallbackQueue(const CallbackQueue&) = delete;
