@@ -9,6 +9,8 @@ import { SIDE } from './input';
 /** The sizes of batches that are measured. */
 const SIZES = [1, 8, 32];
 const ROUNDS = 7;
+/** A slow model is measured in fewer rounds. */
+const MAX_MS = 1000;
 const BORDER = 4;
 /** The optimised model is taken from a size on if it is faster by more than this there, and at each larger size. */
 const GAIN = 1.1;
@@ -24,26 +26,38 @@ export interface Choice {
   why: string;
 }
 
-const infer = (model: torch.ScriptModule, images: torch.Tensor): torch.Tensor =>
-  torch.inferenceMode(() => model.forward(images));
-
-/** The largest difference of any output, over images of noise; NaN if an output is not a number. */
-function difference(a: torch.ScriptModule, b: torch.ScriptModule, images: torch.Tensor): number {
-  return torch.scope(() => infer(a, images).sub(infer(b, images)).abs().max().item() as number);
+/** Off the event loop, as batches are. */
+function infer(model: torch.ScriptModule, images: torch.Tensor): Promise<torch.Tensor> {
+  let result: Promise<torch.Tensor>;
+  torch.inferenceMode(() => {
+    result = model.async.forward(images);
+  });
+  return result!;
 }
 
+/** The largest difference of any output, over images of noise; NaN if an output is not a number. */
+const difference = (a: torch.ScriptModule, b: torch.ScriptModule, images: torch.Tensor): Promise<number> =>
+  torch.scope(async () => {
+    const outputs = [await infer(a, images), await infer(b, images)] as const;
+    return torch.inferenceMode(() => outputs[0].sub(outputs[1]).abs().max().item() as number);
+  });
+
 /** Milliseconds of a call of each model. */
-export type Measure = (models: readonly torch.ScriptModule[], images: torch.Tensor) => number[];
+export type Measure = (
+  models: readonly torch.ScriptModule[],
+  images: torch.Tensor,
+) => readonly number[] | Promise<readonly number[]>;
 
 /** The least of several calls, the models in turn. */
-const measured: Measure = (models, images) => {
+const measured: Measure = async (models, images) => {
   const least = models.map(() => Number.POSITIVE_INFINITY);
-  for (let round = 0; round < ROUNDS; round++) {
-    models.forEach((model, i) => {
+  const end = performance.now() + MAX_MS;
+  for (let round = 0; round < ROUNDS && (round === 0 || performance.now() < end); round++) {
+    for (const [i, model] of models.entries()) {
       const start = performance.now();
-      torch.scope(() => void infer(model, images));
+      await torch.scope(async () => void (await infer(model, images)));
       least[i] = Math.min(least[i]!, performance.now() - start);
-    });
+    }
   }
   return least;
 };
@@ -60,19 +74,22 @@ function noise(size: number): torch.Tensor {
   }
 }
 
-/** Measures at load, on this thread. The scripted model stays the caller's; the optimised one becomes the caller's. */
-export function choose(scripted: torch.ScriptModule, measure = measured): Choice {
+/**
+ * Measures at load, while the model before it goes on answering. The scripted model stays the caller's; the optimised one becomes the
+ * caller's.
+ */
+export async function choose(scripted: torch.ScriptModule, measure = measured): Promise<Choice> {
   let optimised: torch.ScriptModule | undefined;
   try {
     optimised = torch.keep(torch.jit.optimizeForInference(scripted));
     const faster: string[] = [];
     let from = Number.POSITIVE_INFINITY;
     for (const size of [...SIZES].reverse()) {
-      const [before, after] = torch.scope(() => {
+      const [before, after] = await torch.scope(async () => {
         const images = noise(size);
         // Several calls first: libtorch's executor compiles for a shape in the first ones.
         for (let call = 0; call < 3; call++) {
-          const far = difference(scripted, optimised!, images);
+          const far = await difference(scripted, optimised!, images);
           if (!(far <= TOLERANCE)) throw new Error(`its outputs differ by ${far}, more than ${TOLERANCE}`);
         }
         return measure([scripted, optimised!], images);

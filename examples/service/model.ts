@@ -41,7 +41,7 @@ export async function loadModel({ bytes, version }: ModelFile, { scripted }: Loa
     const model = modelOf(script, version);
     await tryOut(model); // before it is measured
     if (scripted) return model;
-    const choice = choose(script);
+    const choice = await choose(script);
     console.log(`model ${version} runs ${choice.why}`);
     return modelOf(script, version, choice);
   } catch (error) {

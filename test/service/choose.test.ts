@@ -1,6 +1,6 @@
 /** The choice between the scripted and the optimised model: by times, which these tests give, and by their outputs. */
 import { choose, type Measure } from '../../examples/service/choose';
-import { balanced, torch } from '../support/torch';
+import { settled, torch } from '../support/torch';
 import { LIMIT_MS, makeModels } from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
@@ -15,50 +15,53 @@ const took =
   (of: Record<number, number>): Measure =>
   (_models, images) => [10, of[images.shape[0]!]!];
 
-/** What was chosen for a model, and whether the optimised one computes what the scripted one does; all is freed. */
-const chosen = (name: string, measure?: Measure) =>
-  balanced(() => {
-    const scripted = torch.keep(torch.jit.load(models.pathOf(name)));
-    scripted.eval();
-    const { optimised, from, why } = choose(scripted, measure);
-    const differs =
-      optimised === undefined
-        ? null
-        : torch.scope(() => {
-            const images = torch.rand([5, 1, 28, 28]);
-            const [a, b] = [scripted, optimised].map((model) => torch.inferenceMode(() => model.forward(images)));
-            return a.sub(b).abs().max().item() as number;
-          });
-    optimised?.dispose();
-    scripted.dispose();
-    return { from, why, differs };
-  });
+/** What was chosen for a model, and how far the optimised one is from the scripted one; all is freed. */
+async function chosen(name: string, measure?: Measure) {
+  const before = settled();
+  const scripted = torch.keep(torch.jit.load(models.pathOf(name)));
+  scripted.eval();
+  const { optimised, from, why } = await choose(scripted, measure);
+  const differs =
+    optimised === undefined
+      ? null
+      : torch.scope(() => {
+          const images = torch.rand([5, 1, 28, 28]);
+          const [a, b] = [scripted, optimised].map((model) => torch.inferenceMode(() => model.forward(images)));
+          return a.sub(b).abs().max().item() as number;
+        });
+  optimised?.dispose();
+  scripted.dispose();
+  expect(settled()).toEqual(before);
+  return { from, why, differs };
+}
 
 test.each<[string, Record<number, number>, number, string]>([
   ['from the size on at which it is faster', { 1: 12, 8: 5, 32: 2 }, 8, '8 in 5.00 ms instead of 10.00, 32 in 2.00 ms'],
   ['for every size', { 1: 1, 8: 1, 32: 1 }, 1, '1 in 1.00 ms instead of 10.00, 8 in'],
   ['for large batches alone', { 1: 1, 8: 9.5, 32: 2 }, 32, '(32 in 2.00 ms instead of 10.00)'],
-])('takes the optimised model %s', (_, times, from, text) => {
-  const choice = chosen('convolutions', took(times));
+])('takes the optimised model %s', async (_, times, from, text) => {
+  const choice = await chosen('convolutions', took(times));
   expect(choice).toMatchObject({ from, why: expect.stringContaining(`optimised for batches of ${from} or more`) });
   expect(choice.why).toContain(text);
   expect(choice.differs).toBeLessThan(1e-4);
 });
 
-test('keeps the scripted model if the optimised one is not faster', () => {
-  expect(chosen('convolutions', took({ 1: 1, 8: 1, 32: 9.5 }))).toEqual({
+test('keeps the scripted model if the optimised one is not faster', async () => {
+  expect(await chosen('convolutions', took({ 1: 1, 8: 1, 32: 9.5 }))).toEqual({
     from: Number.POSITIVE_INFINITY,
     why: 'as scripted, because the optimised model is not faster',
     differs: null,
   });
 });
 
-test('refuses an optimised model whose outputs differ', () => {
-  const { from, why, differs } = chosen('random', took({ 1: 1, 8: 1, 32: 1 }));
+test('refuses an optimised model whose outputs differ', async () => {
+  const { from, why, differs } = await chosen('random', took({ 1: 1, 8: 1, 32: 1 }));
   expect([from, differs]).toEqual([Number.POSITIVE_INFINITY, null]);
   expect(why).toMatch(/^as scripted; the optimised model is refused: its outputs differ by 0\.\d+, more than 0\.0001$/);
 });
 
-test('measures by itself', () => {
-  expect(chosen('convolutions').why).toMatch(/^(optimised for batches of (1|8|32) or more|as scripted, because)/);
+test('measures by itself', async () => {
+  expect((await chosen('convolutions')).why).toMatch(
+    /^(optimised for batches of (1|8|32) or more|as scripted, because)/,
+  );
 });

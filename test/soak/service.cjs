@@ -101,6 +101,7 @@ async function startService(models, name, args) {
     '100',
     '--memory-limit',
     '256',
+    '--scripted', // tensors of the model are counted
     ...args,
   ];
   const env = { ...process.env, OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1' };
