@@ -21,14 +21,16 @@ const all = readdirSync(programs)
 
 await runMain(async () => {
   const words = process.argv.slice(2);
-  const app = words[0] === '--app' ? words.splice(0, 2)[1] : undefined;
+  const isApp = words[0] === '--app';
+  const app = isApp ? words.splice(0, 2)[1] : undefined;
+  if (isApp && app === undefined) throw new StepError('--app: expected a folder in which libtorch-node is installed');
   const unknown = words.filter((word) => !all.includes(word));
   if (unknown.length > 0) throw new StepError(`expected programs among ${all.join(', ')}, got ${unknown.join(', ')}`);
   let cwd = programs;
   if (app === undefined) {
     await buildAll();
   } else {
-    cwd = path.resolve(app);
+    cwd = path.resolve(app, 'cuda-programs'); // finds the folder's node_modules
     cpSync(programs, cwd, { recursive: true });
   }
   const failed = [];

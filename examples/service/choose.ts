@@ -75,10 +75,15 @@ function noise(size: number): torch.Tensor {
 }
 
 /**
+ * With libtorch 2.6 the second call of an optimised model on a batch of 32 does not return, so from 2.0 on none is tried.
  * Measures at load, while the model before it goes on answering. The scripted model stays the caller's; the optimised one becomes the
  * caller's.
  */
 export async function choose(scripted: torch.ScriptModule, measure = measured): Promise<Choice> {
+  if (!torch.libtorchVersion.startsWith('1.')) {
+    const why = `as scripted; with libtorch ${torch.libtorchVersion} an optimised model is not tried`;
+    return { optimised: undefined, from: Number.POSITIVE_INFINITY, why };
+  }
   let optimised: torch.ScriptModule | undefined;
   try {
     optimised = torch.keep(torch.jit.optimizeForInference(scripted));

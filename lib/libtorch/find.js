@@ -176,7 +176,7 @@ function findToolkit(env, include) {
   if (!fs.existsSync(path.join(include, cudaHeader))) return null;
   const roots = [env.CUDA_HOME, env.CUDA_PATH].filter(Boolean).map((root) => path.join(root, 'include'));
   const usual = ['/usr/local/cuda/include', '/opt/cuda/include', '/usr/lib/cuda/include', include, ...systemIncludes];
-  const wheels = besideWheel(include, 'cu13', 'cuda_runtime');
+  const wheels = besideWheel(include, 'cu13');
   return [...roots, ...usual, ...wheels].find((dir) => fs.existsSync(path.join(dir, toolkitHeader))) ?? null;
 }
 

@@ -4,9 +4,13 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <utility>
+
+#include "native/errors/errors.h"
+#include "native/errors/thrown.h"
 
 namespace ltn::autograd {
 namespace {
@@ -14,20 +18,21 @@ namespace {
 constexpr auto kDevice = c10::DeviceType::CUDA;
 
 // libtorch gives it to each thread that runs nodes of a backward.
-constexpr auto kInfo = c10::DebugInfoKind::TEST_INFO_2;
+const auto kInfo = c10::DebugInfoKind::TEST_INFO_2;
 
 thread_local std::shared_ptr<CallbackQueue> queue_of_thread;
-
-// Lifetime: shared by the threads of a backward. Thread: any; it does not change.
-struct Waiting : c10::DebugInfoBase {
-  explicit Waiting(std::shared_ptr<CallbackQueue> queue) : queue(std::move(queue)) {}
-  const std::shared_ptr<CallbackQueue> queue;
-};
 
 // Tests set it, to have the threads of a device on a machine without one.
 bool is_forced() noexcept { return std::getenv("LTN_BACKWARD_THREAD") != nullptr; }
 
 }  // namespace
+
+// Which thread waits for a backward. Lifetime: shared by the threads of the backward. Thread: any; it does not change.
+struct CallbackQueue::Waiting : c10::DebugInfoBase {
+  Waiting(std::shared_ptr<CallbackQueue> queue, int depth) : queue(std::move(queue)), depth(depth) {}
+  const std::shared_ptr<CallbackQueue> queue;
+  const int depth;  // of nested backwards
+};
 
 // What another thread runs for the JS thread. Lifetime: the frame of run(). `is_done` and `error` are guarded by the
 // queue's mutex.
@@ -50,6 +55,8 @@ struct CallbackQueue::Job {
 struct CallbackQueue::Request {
   const std::function<void()>& body;
   const at::ThreadLocalState modes;
+  const int depth;  // of its backward
+  const std::thread::id thread = std::this_thread::get_id();
   bool is_done = false;
   bool is_refused = false;
   std::exception_ptr error;
@@ -70,20 +77,40 @@ bool CallbackQueue::is_needed_on_thread() {
   return has_device;
 }
 
+const CallbackQueue::Waiting* CallbackQueue::waiting_of_thread() {
+  return static_cast<const Waiting*>(c10::ThreadLocalDebugInfo::get(kInfo));
+}
+
 std::shared_ptr<CallbackQueue> CallbackQueue::of_backward() {
-  const auto* const waiting = static_cast<const Waiting*>(c10::ThreadLocalDebugInfo::get(kInfo));
+  const Waiting* const waiting = waiting_of_thread();
   return waiting == nullptr ? nullptr : waiting->queue;
 }
 
-void CallbackQueue::serve(std::unique_lock<std::mutex>& lock) {
-  Request* const request = requests_.front();
-  requests_.pop_front();
+// A nested backward on a device's thread does not need the thread that started the outermost one. If that one's request
+// were served meanwhile, and began a backward with nodes on the device, the device's thread would end its own backward
+// and wait, while this thread waited for the other.
+CallbackQueue::Request* CallbackQueue::next() const {
+  const bool is_on_device = served_ != nullptr && served_->thread != starter_;
+  for (Request* const request : requests_) {
+    if (!is_on_device || request->thread != starter_) return request;
+  }
+  return nullptr;
+}
+
+void CallbackQueue::serve(std::unique_lock<std::mutex>& lock, Request* request) {
+  requests_.erase(std::find(requests_.begin(), requests_.end(), request));
+  const bool is_outer = request->depth < depth_;
   Request* const before = std::exchange(served_, request);
   lock.unlock();
   std::exception_ptr error;
   try {
     const at::ThreadLocalStateGuard modes(request->modes);
     request->body();
+  } catch (const ThrownByProgram&) {
+    // Of an outer backward the value would not outlive the native call of the inner one.
+    error = is_outer ? std::make_exception_ptr(CodedError(
+                           "ERR_TORCH_RUNTIME", "a hook of an outer backward threw in the middle of a nested one"))
+                     : std::current_exception();
   } catch (...) {  // rethrown by request()
     error = std::current_exception();
   }
@@ -95,7 +122,7 @@ void CallbackQueue::serve(std::unique_lock<std::mutex>& lock) {
 }
 
 void CallbackQueue::run(const std::function<void()>& backward) {
-  const c10::DebugInfoGuard waiting(kInfo, std::make_shared<Waiting>(shared_from_this()));
+  const c10::DebugInfoGuard waiting(kInfo, std::make_shared<Waiting>(shared_from_this(), depth_ + 1));
   const at::ThreadLocalState modes;
   const std::function<void()> body = [&] {
     const at::ThreadLocalStateGuard with_modes(modes);
@@ -115,12 +142,13 @@ void CallbackQueue::run(const std::function<void()>& backward) {
       job.is_done = true;
       changed_.notify_all();
     });
+    starter_ = thread.get_id();
   }
   ++depth_;
   for (;;) {
-    changed_.wait(lock, [&] { return job.is_done || !requests_.empty(); });
+    changed_.wait(lock, [&] { return job.is_done || next() != nullptr; });
     if (job.is_done) break;
-    serve(lock);
+    serve(lock, next());
   }
   if (--depth_ == 0) {
     // Of other backwards, for which this thread does not wait.
@@ -133,8 +161,9 @@ void CallbackQueue::run(const std::function<void()>& backward) {
 }
 
 bool CallbackQueue::request(const std::function<void()>& body) {
-  if (std::this_thread::get_id() == thread_) return false;
-  Request request{body, at::ThreadLocalState()};
+  const Waiting* const waiting = waiting_of_thread();
+  if (waiting == nullptr || waiting->queue.get() != this || std::this_thread::get_id() == thread_) return false;
+  Request request{body, at::ThreadLocalState(), waiting->depth};
   std::unique_lock<std::mutex> lock(mutex_);
   if (depth_ == 0) return false;
   requests_.push_back(&request);

@@ -37,7 +37,7 @@ class CallbackQueue : public std::enable_shared_from_this<CallbackQueue> {
   // threads request. Rethrows.
   void run(const std::function<void()>& backward);
   // On another thread: `body` runs on the JS thread, with this thread's gradient modes; rethrows what it throws. False,
-  // and `body` has not run, if the JS thread is not in run(), or is this one.
+  // and `body` has not run, if the JS thread does not wait in run() for the backward of this thread.
   bool request(const std::function<void()>& body);
 
   // Counts the callbacks. Any thread.
@@ -47,7 +47,11 @@ class CallbackQueue : public std::enable_shared_from_this<CallbackQueue> {
  private:
   struct Job;
   struct Request;
-  void serve(std::unique_lock<std::mutex>& lock);
+  struct Waiting;
+  static const Waiting* waiting_of_thread();
+  // The request that the innermost run() may serve now, or null.
+  Request* next() const;
+  void serve(std::unique_lock<std::mutex>& lock, Request* request);
 
   const std::thread::id thread_ = std::this_thread::get_id();
   std::atomic<int64_t> callbacks_{0};
@@ -56,6 +60,7 @@ class CallbackQueue : public std::enable_shared_from_this<CallbackQueue> {
   // Guarded by mutex_.
   std::deque<Request*> requests_;
   Request* served_ = nullptr;  // the innermost one that the JS thread runs
+  std::thread::id starter_;    // the thread that run() has started, for the outermost backward
   int depth_ = 0;              // calls of run() in progress
 };
 

@@ -1,4 +1,4 @@
-/** Checks of one program on a device: all are run, each in a scope, and the exit status is 1 if one fails. */
+/** Checks of one program on a device: all are run, and the exit status is 1 if one fails. */
 import assert from 'node:assert/strict';
 import torch from 'libtorch-node';
 
