@@ -26,7 +26,7 @@ export function pathIn(fn: string, argument: string, value: unknown): string | u
   const url = typeof value === 'string' ? undefined : urlOf(value);
   const path = url === undefined ? value : pathOfUrl(fn, argument, url);
   if (typeof path !== 'string') return undefined;
-  // Node's error for it is none of the file system's, and has no code of ours.
+  // Node's own error for it has another code, and does not name the function.
   if (path.includes('\0')) throw refusal(fn, argument, A_PATH, 'a null byte in it');
   return path;
 }
