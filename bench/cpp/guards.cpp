@@ -1,4 +1,4 @@
-// What checks before an op cost (codegen/spec/guards.yaml): the emitted condition alone, on arguments that it accepts,
+// What checks before an op cost (codegen/spec/guards): the emitted condition alone, on arguments that it accepts,
 // and the op itself. "guard:NAME" and "op:NAME"; serve.h has the protocol.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

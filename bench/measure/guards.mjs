@@ -1,4 +1,4 @@
-/** Checks before an op (codegen/spec/guards.yaml): the emitted conditions, and the ops behind them, from C++. */
+/** Checks before an op (codegen/spec/guards): the emitted conditions, and the ops behind them, from C++. */
 import { step } from '../../scripts/steps/progress.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
 import { cppProgram, ensureCppPrograms } from './cpp.mjs';

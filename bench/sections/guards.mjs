@@ -1,4 +1,4 @@
-/** What the checks before an op cost (codegen/spec/guards.yaml). */
+/** What the checks before an op cost (codegen/spec/guards). */
 import { guards, readElements } from '../measure/guards.mjs';
 import { none, table } from '../support/markdown.mjs';
 import { median, ratio } from '../support/stats.mjs';

@@ -1,7 +1,9 @@
-// Conditions on the arguments of an op that more than one kernel relies on (codegen/spec/guards.yaml).
+// Conditions on the arguments of an op that more than one kernel relies on (codegen/spec/guards).
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 
 #include <algorithm>
@@ -33,6 +35,13 @@ bool can_all_be_copied(const Tensors& tensors) {
 inline bool has_memory(const at::Tensor& tensor) {
   if (!tensor.has_storage() || !tensor.is_cpu()) return true;
   return tensor.storage().nbytes() == 0 || tensor.storage().data() != nullptr;
+}
+
+// Whether the kernel of zero_ keeps inside of the tensor: that of oneDNN's layout writes four bytes for each element.
+inline bool can_be_zeroed(const at::Tensor& self) { return !self.is_mkldnn() || self.scalar_type() == at::kFloat; }
+
+inline bool can_all_be_zeroed(const at::TensorList& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), can_be_zeroed);
 }
 
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
@@ -185,10 +194,12 @@ bool can_be_set(const at::Tensor& self, const at::Tensor& source, const Number& 
          stays_in_storage(self, source.storage(), offset, sizes, strides);
 }
 
-template <class List>
-bool have_memory(const List& tensors) {
-  for (const c10::optional<at::Tensor>& tensor : tensors) {
-    if (tensor.has_value() && tensor->defined() && !has_memory(*tensor)) return false;
+// Whether each tensor of a list with gaps has memory. They are read in place, because a copy counts references.
+inline bool have_memory(const c10::List<c10::optional<at::Tensor>>& tensors) {
+  for (auto element = tensors.begin(); element != tensors.end(); ++element) {
+    const auto reference = *element;
+    const c10::IValue& value = reference.get();
+    if (value.isTensor() && value.toTensor().defined() && !has_memory(value.toTensor())) return false;
   }
   return true;
 }

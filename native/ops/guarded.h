@@ -1,4 +1,4 @@
-// An op whose arguments are checked before libtorch reads them: the emitted guards of codegen/spec/guards.yaml.
+// An op whose arguments are checked before libtorch reads them: the emitted guards of codegen/spec/guards.
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>

@@ -1,4 +1,4 @@
-// Conditions that single kernels, or those of one family, rely on (codegen/spec/guards.yaml).
+// Conditions that single kernels, or those of one family, rely on (codegen/spec/guards).
 #pragma once
 
 #include <algorithm>
@@ -77,19 +77,20 @@ inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim
 }
 
 // A parameter of a batch norm: a number for each channel.
-inline bool is_for_channels(const at::Tensor& input, const at::Tensor& parameter) {
-  return !parameter.defined() || parameter.numel() == input.size(1);
+inline bool is_for_channels(int64_t channels, const at::Tensor& parameter) {
+  return !parameter.defined() || parameter.numel() == channels;
 }
 
 // The same if it is given.
 template <class Optional>
-bool is_for_channels(const at::Tensor& input, const Optional& parameter) {
-  return !parameter.has_value() || !parameter->defined() || parameter->numel() == input.size(1);
+bool is_for_channels(int64_t channels, const Optional& parameter) {
+  return !parameter.has_value() || is_for_channels(channels, *parameter);
 }
 
 template <class... Optional>
 bool is_batch(const at::Tensor& input, const Optional&... parameters) {
-  return input.dim() >= 2 && input.numel() > 0 && (is_for_channels(input, parameters) && ...);
+  const at::IntArrayRef sizes = input.sizes();
+  return sizes.size() >= 2 && input.numel() > 0 && (is_for_channels(sizes[1], parameters) && ...);
 }
 
 // How many packed rows there are at each step of a recurrent net: a vector, of which the kernel reads the first.
@@ -258,6 +259,13 @@ inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, con
          first_sizes(grad, dims) == first_sizes(self, dims) && are_places(self, indices, dims);
 }
 
+// Whether there is a plane of the gradient, of the last dimensions, for each plane of the tensor.
+inline bool is_gradient_of_planes(const at::Tensor& grad, const at::Tensor& self, size_t dims) {
+  const auto count = static_cast<size_t>(self.dim());
+  return (count == dims + 1 || count == dims + 2) && grad.dim() == self.dim() &&
+         first_sizes(grad, dims) == first_sizes(self, dims);
+}
+
 // Whether there are random numbers from 0 to 1 for each of the last dimensions of each plane, or more.
 inline bool are_samples(const at::Tensor& self, const at::Tensor& samples, size_t dims) {
   if (static_cast<size_t>(self.dim()) <= dims || !samples.is_cpu() || samples.layout() != at::kStrided) return true;
@@ -309,6 +317,48 @@ inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs,
     return at::IntArrayRef(lengths.data_ptr<int64_t>(), static_cast<size_t>(lengths.numel()));
   };
   return is_ctc_gradient(grad, log_probs, targets, as_list(inputs), as_list(labels), loss, log_alpha, blank);
+}
+
+// Whether a pool's numbers fit an int, as does the span of its window. Libtorch's division of the sizes goes through
+// one.
+template <class Kernel, class Stride, class Padding, class Dilation>
+bool are_window_sizes(const Kernel& kernel, const Stride& stride, const Padding& padding, const Dilation& dilation) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  const auto fit = [](const auto& list) {
+    return std::all_of(list.begin(), list.end(), [](const auto& one) {
+      const int64_t number = number_of(one);
+      return -kMax <= number && number <= kMax;
+    });
+  };
+  if (!fit(kernel) || !fit(stride) || !fit(padding) || !fit(dilation)) return false;
+  for (const auto& size : kernel) {
+    for (const auto& factor : dilation) {
+      if (number_of(size) * number_of(factor) > kMax) return false;
+    }
+  }
+  return true;
+}
+
+template <class List>
+bool are_all_positive(const List& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return number_of(size) > 0; });
+}
+
+// Whether each state of an optimizer covers the elements of its parameter. The op itself refuses lists of other
+// lengths.
+template <class... Lists>
+bool are_states_of(const at::TensorList& params, const Lists&... states) {
+  const auto covers = [](const at::Tensor& state, const at::Tensor& param) {
+    if (state.layout() != at::kStrided || state.is_nested()) return false;
+    return state.sizes() == param.sizes() && state.is_non_overlapping_and_dense() && has_memory(state);
+  };
+  const auto cover = [&](const at::TensorList& list) {
+    for (size_t i = 0; i < list.size() && i < params.size(); ++i) {
+      if (!covers(list[i], params[i])) return false;
+    }
+    return true;
+  };
+  return cover(params) && (cover(states) && ...);
 }
 
 }  // namespace ltn

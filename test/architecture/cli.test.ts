@@ -1,11 +1,14 @@
-/** The rooms of cli/: each file is in one, and each room imports only from those named here, types included. */
+/**
+ * The parts of cli/, folders and entry files: each file is in one, and each part imports only from those named here,
+ * types included.
+ */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** What each room may import. A room names only rooms above it. */
-const ROOMS: Record<string, string[]> = {
+/** What each part may import. A part names only parts above it. */
+const PARTS: Record<string, string[]> = {
   errors: [],
   files: [],
   terminal: ['errors', 'files'],
@@ -43,7 +46,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 })
   .split('\n')
   .filter((file) => /\.(ts|js)$/.test(file));
-const roomOf = (file: string) => file.split('/')[1]!;
+const partOf = (file: string) => file.split('/')[1]!;
 
 /** The files of cli/ that a file imports. */
 const importsOf = (file: string) =>
@@ -53,30 +56,30 @@ const importsOf = (file: string) =>
     .map((to) => [to, `${to}.ts`, `${to}.js`, `${to}/index.ts`].find((name) => files.includes(name)) ?? to);
 const arrows = new Map(files.map((file) => [file, importsOf(file)]));
 
-test('each file is in a room', () => {
-  expect([...new Set(files.map(roomOf))].sort()).toEqual(Object.keys(ROOMS).sort());
+test('each file is in a part', () => {
+  expect([...new Set(files.map(partOf))].sort()).toEqual(Object.keys(PARTS).sort());
 });
 
-test('a room names only rooms above it', () => {
-  const order = Object.keys(ROOMS);
-  const up = order.flatMap((room, i) => ROOMS[room]!.filter((other) => !order.slice(0, i).includes(other)));
+test('a part names only parts above it', () => {
+  const order = Object.keys(PARTS);
+  const up = order.flatMap((part, i) => PARTS[part]!.filter((other) => !order.slice(0, i).includes(other)));
   expect(up).toEqual([]);
 });
 
-test('a room imports only from the rooms that it names, and from each of them', () => {
-  const found = new Map(Object.keys(ROOMS).map((room) => [room, new Set<string>()]));
+test('a part imports only from the parts that it names, and from each of them', () => {
+  const found = new Map(Object.keys(PARTS).map((part) => [part, new Set<string>()]));
   const wrong: string[] = [];
   for (const [file, all] of arrows) {
     for (const to of all) {
-      const [from, room] = [roomOf(file), roomOf(to)];
-      if (!files.includes(to) || (from !== room && ROOMS[from]?.includes(room) !== true))
+      const [from, part] = [partOf(file), partOf(to)];
+      if (!files.includes(to) || (from !== part && PARTS[from]?.includes(part) !== true))
         wrong.push(`${file} -> ${to}`);
-      if (from !== room) found.get(from)?.add(room);
+      if (from !== part) found.get(from)?.add(part);
     }
   }
   expect(wrong).toEqual([]);
-  const unused = Object.entries(ROOMS).flatMap(([room, others]) =>
-    others.filter((other) => !found.get(room)!.has(other)).map((other) => `${room} -> ${other}`),
+  const unused = Object.entries(PARTS).flatMap(([part, others]) =>
+    others.filter((other) => !found.get(part)!.has(other)).map((other) => `${part} -> ${other}`),
   );
   expect(unused).toEqual([]);
 });

@@ -1,10 +1,13 @@
-/** The rooms of lib/: each file is in one, and a room imports only from rooms above it in this list, types included. */
+/**
+ * The parts of lib/, folders and entry files: each file is in one, and a part imports only from parts above it in this
+ * list, types included.
+ */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const ROOMS = [
+const PARTS = [
   'errors',
   'libtorch',
   'addon',
@@ -45,21 +48,21 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 })
   .split('\n')
   .filter((file) => /\.(ts|js)$/.test(file) && !/\.d\.ts$/.test(file));
-const roomOf = (file: string) => file.split('/')[1]!;
+const partOf = (file: string) => file.split('/')[1]!;
 
-test('each file is in a room', () => {
-  expect([...new Set(files.map(roomOf))].sort()).toEqual([...ROOMS].sort());
+test('each file is in a part', () => {
+  expect([...new Set(files.map(partOf))].sort()).toEqual([...PARTS].sort());
 });
 
-test('a room imports only from rooms above it', () => {
+test('a part imports only from parts above it', () => {
   const imports = files.flatMap((file) =>
     [...readFileSync(path.join(root, file), 'utf8').matchAll(/(?:from|import|require\()\s*'(\.[^']+)'/g)]
       .map(([, to]) => path.posix.join(path.posix.dirname(file), to!))
       .filter((to) => to.startsWith('lib/') && !to.startsWith('lib/generated/'))
-      .map((to) => ({ file, to, room: FILES.has(to) ? `${roomOf(to)}.ts` : roomOf(to) })),
+      .map((to) => ({ file, to, part: FILES.has(to) ? `${partOf(to)}.ts` : partOf(to) })),
   );
   expect(imports.length).toBeGreaterThan(500);
-  const wrong = imports.filter(({ file, room }) => ROOMS.indexOf(room) > ROOMS.indexOf(roomOf(file)));
+  const wrong = imports.filter(({ file, part }) => PARTS.indexOf(part) > PARTS.indexOf(partOf(file)));
   expect(wrong.map(({ file, to }) => `${file} -> ${to}`)).toEqual([]);
-  expect(imports.filter(({ room }) => !ROOMS.includes(room))).toEqual([]);
+  expect(imports.filter(({ part }) => !PARTS.includes(part))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * The rooms of native/ and codegen/: each file is in one, and includes headers only of its own and of those listed here,
- * which are all further down. `native/generated` is not committed; it includes ops, schema and classes.
+ * The parts of native/ and codegen/, folders and single files: each file is in one, and includes headers only of its own
+ * and of those listed here, which are all further down. `native/generated` is not committed; it includes ops, schema and classes.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -31,10 +31,10 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     classes: [],
     ops: ['async', 'compat.h', 'convert', 'schema'],
     optim: [],
-    models: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'convert'],
+    models: [...BOTTOM.filter((part) => part !== 'audit'), 'async', 'convert'],
     autograd: ['async', 'compat.h', 'convert', 'errors'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'schema'],
-    env: [...BOTTOM.filter((room) => room !== 'audit'), 'async', 'cuda', 'share'],
+    env: [...BOTTOM.filter((part) => part !== 'audit'), 'async', 'cuda', 'share'],
     distributed: ['async', 'errors'],
     async: ['compat.h', 'errors', 'handles', 'schema'],
     share: ['audit'],
@@ -63,7 +63,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     text: [],
   },
 };
-/** What native code and codegen share, and the rooms that may include it. */
+/** What native code and codegen share, and the parts that may include it. */
 const SHARED: Record<string, readonly string[]> = {
   'codegen/model/flags.h': ['native/handles'],
   'codegen/model/fit.h': ['native/convert'],
@@ -89,41 +89,41 @@ const filesIn = (folder: string) =>
     .split('\n')
     .filter(Boolean);
 const textOf = (file: string) => readFileSync(path.join(root, file), 'utf8');
-/** The name of a file's room in a folder: its first part below it. */
-const roomIn = (folder: string) => (file: string) => file.slice(folder.length + 1).split('/')[0]!;
-const roomOf = roomIn('native');
+/** The part of a folder that a file is in: the first name below it. */
+const partIn = (folder: string) => (file: string) => file.slice(folder.length + 1).split('/')[0]!;
+const partOf = partIn('native');
 const sourcesIn = (folder: string) => filesIn(folder).filter((file) => /\.(h|cpp)$/.test(file));
 const includesOf = (file: string) => [...textOf(file).matchAll(/^#include "([^"]+)"/gm)].map(([, name]) => name!);
 
 describe.each(Object.entries(ARROWS))('%s', (folder, arrows) => {
-  const roomOf = roomIn(folder);
+  const partOf = partIn(folder);
   const [top] = folder.split('/');
 
-  test('each file is in a room', () => {
-    const rooms = new Set(filesIn(`${folder}/`).map(roomOf));
-    expect([...rooms].sort()).toEqual([...Object.keys(arrows), ...NOT_CODE[folder]!].sort());
+  test('each file is in a part', () => {
+    const parts = new Set(filesIn(`${folder}/`).map(partOf));
+    expect([...parts].sort()).toEqual([...Object.keys(arrows), ...NOT_CODE[folder]!].sort());
   });
 
-  test('a room includes only from the rooms listed for it, and each listed arrow exists', () => {
-    const found = new Map(Object.keys(arrows).map((room) => [room, new Set<string>()]));
+  test('a part includes only from the parts listed for it, and each listed arrow exists', () => {
+    const found = new Map(Object.keys(arrows).map((part) => [part, new Set<string>()]));
     for (const file of sourcesIn(`${folder}/`)) {
       for (const name of includesOf(file)) {
         expect([file, name.split('/')[0]]).toEqual([
           file,
-          SHARED[name]?.includes(`${folder}/${roomOf(file)}`) ? 'codegen' : top,
+          SHARED[name]?.includes(`${folder}/${partOf(file)}`) ? 'codegen' : top,
         ]);
-        if (name.startsWith(`${folder}/`) && roomOf(name) !== roomOf(file)) found.get(roomOf(file))!.add(roomOf(name));
+        if (name.startsWith(`${folder}/`) && partOf(name) !== partOf(file)) found.get(partOf(file))!.add(partOf(name));
       }
     }
     const sorted = (of: Iterable<[string, Iterable<string>]>) =>
-      Object.fromEntries([...of].map(([room, to]) => [room, [...to].sort()]));
+      Object.fromEntries([...of].map(([part, to]) => [part, [...to].sort()]));
     expect(sorted(found)).toEqual(sorted(Object.entries(arrows)));
   });
 
   test('no arrow leads up, so there is no circle', () => {
     const order = Object.keys(arrows);
     const up = Object.entries(arrows).flatMap(([from, to]) =>
-      to.filter((room) => order.indexOf(room) <= order.indexOf(from)).map((room) => `${from} -> ${room}`),
+      to.filter((part) => order.indexOf(part) <= order.indexOf(from)).map((part) => `${from} -> ${part}`),
     );
     expect(up).toEqual([]);
   });
@@ -136,7 +136,7 @@ describe('node-addon-api is used everywhere except on the path of an op', () => 
 
   test('only exports and addon.cpp include it', () => {
     const users = sourcesIn('native/').filter((file) => /^#include <napi\.h>/m.test(textOf(file)));
-    expect([...new Set(users.map(roomOf))].sort()).toEqual(['addon.cpp', 'exports']);
+    expect([...new Set(users.map(partOf))].sort()).toEqual(['addon.cpp', 'exports']);
   });
 
   test('exports call no function of Node-API', () => {

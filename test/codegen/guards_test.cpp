@@ -1,4 +1,5 @@
-// Given guards.yaml, when it is loaded and emitted, then an op has its check, or the error names line and expectation.
+// Given a folder of guards, when it is loaded and emitted, then an op has its check, or the error names line and
+// expectation.
 #include "codegen/bindings/spec/guards.h"
 
 #include <gtest/gtest.h>
@@ -23,9 +24,10 @@ const char* const kDivides = R"(guards:
 )";
 
 std::map<std::string, Guard> loaded(const std::string& text) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "guards.yaml";
-  std::ofstream(path) << text;
-  return load_guards(path);
+  const auto folder = std::filesystem::path(testing::TempDir()) / "guards";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "some.yaml") << text;
+  return load_guards(folder);
 }
 
 Model with(const std::string& schema) {
@@ -86,8 +88,7 @@ TEST(Guards, AnOpThatIsNotDeclaredIsAnErrorUnlessSomeReleasesLackIt) {
   EXPECT_EQ(error_of(std::string(kDivides) + "    some_releases: true\n", other), "");
 }
 
-const char* const kApart = R"(guards: []
-apart:
+const char* const kApart = R"(apart:
   - ops: [shuffle_out]
     reason: The op gives out its sizes first.
 )";
@@ -127,6 +128,7 @@ TEST(Guards, WhatIsWrongInTheFileIsNamed) {
   EXPECT_NE(
       error_of(std::string(kDivides) + "    some_releases: 1\n", schema).find("'some_releases' has an invalid value"),
       std::string::npos);
+  EXPECT_NE(error_of("guard:\n", schema).find("expected 'guards' or 'apart'"), std::string::npos);
   EXPECT_NE(error_of("guards:\n  - ops: [a]\n    argument: b\n", schema).find("'demand' is missing"),
             std::string::npos);
 }

@@ -39,6 +39,10 @@ def tensor(spec):
         made = torch.quantize_per_tensor(made, 0.1, 0, torch.quint8)
     if spec["names"]:
         made = made.refine_names("A", "B")
+    if spec.get("mkldnn"):
+        made = made.to_mkldnn()
+    if spec.get("nested"):
+        made = torch._nested_tensor_from_tensor_list([made, made])
     return made
 
 

@@ -14,6 +14,8 @@ function made(value) {
   return torch.scope(() => {
     const tensor = torch.tensor(value.tensor, { dtype: value.dtype }).view(value.shape);
     if (value.quantized) return torch.quantizePerTensor(tensor, 0.1, 0, 'quint8');
+    if (value.mkldnn) return tensor.toMkldnn();
+    if (value.nested) return torch.ops.aten._nested_tensor_from_tensor_list.default([tensor, tensor]);
     return value.csr ? tensor.toSparseCsr() : tensor;
   });
 }

@@ -1,4 +1,4 @@
-/** Guards (codegen/spec/guards.yaml): calls that end the process of PyTorch are errors here, in every form of a call. */
+/** Guards (codegen/spec/guards): calls that end the process of PyTorch are errors here, in every form of a call. */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';

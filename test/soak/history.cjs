@@ -3,7 +3,7 @@
 
 const { setTimeout: sleep } = require('node:timers/promises');
 
-/** Rounds in which caches, heaps and pools reach their sizes. The bounds are from these. */
+/** Rounds in which caches, heaps and pools reach their sizes, unless a process says otherwise. The bounds are from these. */
 const WARM_UP = 5;
 /** How much more a process may have than at its largest in the warm-up. */
 const MORE = { own: 64 * 2 ** 20, files: 4, threads: 4 };
@@ -41,7 +41,7 @@ class History {
     }
   }
 
-  #take({ name, pid, tensors, bytes }, held, figures) {
+  #take({ name, pid, tensors, bytes, warmUp = WARM_UP }, held, figures) {
     if (figures === undefined) throw new Error(`${name}: process ${pid} has ended`);
     const row = this.#processes.get(name) ?? {
       name,
@@ -66,10 +66,10 @@ class History {
       Object.assign(row, { pid, restarts: row.restarts + 1, begun: row.rounds });
     }
     row.last = figures;
-    const isWarm = row.rounds - (row.begun ?? 0) > WARM_UP;
+    const isWarm = row.rounds - (row.begun ?? 0) > warmUp;
     for (const [what, value] of Object.entries(figures)) {
       if (isWarm && value > row.first[what] + MORE[what]) {
-        this.#fail(`${name}: ${value} ${UNITS[what]}, after ${row.first[what]} in the first ${WARM_UP} rounds`);
+        this.#fail(`${name}: ${value} ${UNITS[what]}, after ${row.first[what]} in the first ${warmUp} rounds`);
       }
       if (!isWarm) row.first[what] = Math.max(row.first[what] ?? 0, value);
       row.most[what] = Math.max(row.most[what] ?? 0, value);

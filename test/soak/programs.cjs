@@ -37,6 +37,11 @@ async function programPart(name, file, args, { fail }) {
   return part;
 }
 
+/** Its requests to its own socket would end the recordings of the soak (attach.cjs). */
+const OWN = /^files\.attach$/;
+/** Rounds in which it meets most ops for the first time. */
+const HOSTILE_WARM_UP = 20;
+
 /** The calls of a seed, over HTTP. If one ends the process, which is a failure, a new process makes the next. */
 async function hostilePart({ random, fail, seed }) {
   const part = await programPart('hostile calls', 'hostile.cjs', [], { fail });
@@ -45,7 +50,11 @@ async function hostilePart({ random, fail, seed }) {
     url = `http://127.0.0.1:${await part.program.ask('listen')}/call`;
   };
   await listen();
-  const targets = (await part.program.ask('targets')).filter(({ name }) => !known.some((one) => one.test(name)));
+  const targets = (await part.program.ask('targets')).filter(
+    ({ name }) => ![...known, OWN].some((one) => one.test(name)),
+  );
+  const { pids } = part;
+  part.pids = async () => (await pids()).map((one) => ({ ...one, warmUp: HOSTILE_WARM_UP }));
   part.counts = {};
   let next = 0;
   part.unit = async () => {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "codegen/bindings/spec/spec_file.h"
 
@@ -28,15 +29,14 @@ static void load_apart(const File& file, std::map<std::string, Guard>& guards) {
       guard.apart = true;
       guard.some_releases = some || guard.some_releases;
       guard.reason += (guard.demand.empty() ? "" : " ") + reason;
+      guard.file = file.name();
       guard.line = line_of(op);
     }
   }
 }
 
-std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
-  std::map<std::string, Guard> guards;
-  if (!std::filesystem::exists(path)) return guards;
-  const File file(path);
+static void load_conditions(const File& file, std::map<std::string, Guard>& guards) {
+  if (!file.root()["guards"]) return;
   for (const YAML::Node& node : file.list(file.root(), "guards")) {
     Guard guard;
     guard.argument = file.text(node, "argument");
@@ -45,6 +45,7 @@ std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
     guard.got = file.text(node, "got");
     guard.reason = file.text(node, "reason");
     guard.some_releases = some_releases(file, node);
+    guard.file = file.name();
     if (const YAML::Node renamed = node["renamed"]; renamed) {
       if (!renamed.IsMap()) file.fail(renamed, "'renamed' has an invalid value", "a map of names to names");
       for (const auto& names : renamed) guard.renamed[names.second.as<std::string>()] = names.first.as<std::string>();
@@ -55,7 +56,19 @@ std::map<std::string, Guard> load_guards(const std::filesystem::path& path) {
         file.fail(op, "the op is listed twice", "one guard per op");
     }
   }
-  load_apart(file, guards);
+}
+
+std::map<std::string, Guard> load_guards(const std::filesystem::path& folder) {
+  std::map<std::string, Guard> guards;
+  if (!std::filesystem::exists(folder)) return guards;
+  std::vector<File> files;
+  for (const std::filesystem::path& path : yaml_files(folder)) {
+    const File& file = files.emplace_back(path);
+    if (!file.root()["guards"] && !file.root()["apart"])
+      file.fail(file.root(), "no list is there", "'guards' or 'apart'");
+  }
+  for (const File& file : files) load_conditions(file, guards);
+  for (const File& file : files) load_apart(file, guards);
   return guards;
 }
 
@@ -78,16 +91,16 @@ void check_guards(const Spec& spec, const Model& model) {
     const auto found = declared.find(name);
     if (found == declared.end()) {
       if (guard.some_releases) continue;
-      throw Error("guards.yaml", guard.line, "'" + name + "' is not declared", "an op of this libtorch");
+      throw Error(guard.file, guard.line, "'" + name + "' is not declared", "an op of this libtorch");
     }
     if (guard.apart && !has_result_argument(*found->second)) {
-      throw Error("guards.yaml", guard.line, "'" + name + "' writes no result to an argument", "an op with `out`");
+      throw Error(guard.file, guard.line, "'" + name + "' writes no result to an argument", "an op with `out`");
     }
     if (guard.demand.empty()) continue;
     std::set<std::string> taken;
     for (const Argument& argument : found->second->arguments) taken.insert(name_in(guard, argument));
     if (taken.count(guard.argument) == 0) {
-      throw Error("guards.yaml", guard.line, "'" + name + "' does not take '" + guard.argument + "'",
+      throw Error(guard.file, guard.line, "'" + name + "' does not take '" + guard.argument + "'",
                   "an argument of the op");
     }
   }

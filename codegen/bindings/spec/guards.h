@@ -1,4 +1,4 @@
-// Guards: functions that check an op's arguments before its kernel reads them (guards.yaml).
+// Guards: functions that check an op's arguments before its kernel reads them (codegen/spec/guards).
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace codegen {
 
-// Reads guards.yaml: a Guard by the op's full name. Throws Error with file, line and expectation.
-std::map<std::string, Guard> load_guards(const std::filesystem::path& path);
+// Reads the files of a folder: a Guard by the op's full name. Throws Error with file, line and expectation.
+std::map<std::string, Guard> load_guards(const std::filesystem::path& folder);
 
 // Throws Error for a guard whose op is not declared, or does not take the argument that its message names.
 void check_guards(const Spec& spec, const Model& model);

@@ -1,6 +1,5 @@
 #include "codegen/bindings/spec/spec.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "codegen/bindings/spec/guards.h"
@@ -145,14 +144,9 @@ void load_publics(const std::filesystem::path& path, Spec& spec) {
 Spec load_spec(const std::filesystem::path& folder) {
   Spec spec;
   load_exceptions(folder / "exceptions.yaml", spec);
-  spec.guards = load_guards(folder / "guards.yaml");
+  spec.guards = load_guards(folder / "guards");
   load_publics(folder / "public.yaml", spec);
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "classes")) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const auto& path : files) spec.classes.push_back(load_class(path));
+  for (const std::filesystem::path& path : yaml_files(folder / "classes")) spec.classes.push_back(load_class(path));
   spec.type_rules = load_type_rules(folder / "types.yaml");
   return spec;
 }

@@ -18,7 +18,7 @@ struct Exception {
   int line = 0;
 };
 
-// guards.yaml: a condition on the arguments of ops whose kernels do not check it.
+// guards/*.yaml: a condition on the arguments of ops whose kernels do not check it.
 struct Guard {
   std::string argument;  // the one that the message names
   std::string demand;    // C++, over the arguments' names; "" if the op is only in `apart`
@@ -29,6 +29,7 @@ struct Guard {
   bool some_releases = false;  // the op may not be declared
   // Arguments that another release names otherwise: that name -> the one that the conditions use.
   std::map<std::string, std::string> renamed;
+  std::string file;
   int line = 0;
 };
 

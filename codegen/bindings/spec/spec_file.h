@@ -1,10 +1,12 @@
-// One YAML file of codegen/spec, with checked access: messages name the file, the line and what was expected.
+// YAML files of codegen/spec, with checked access: messages name the file, the line and what was expected.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "codegen/common/diagnostics.h"
 
@@ -25,6 +27,7 @@ class File {
     }
   }
 
+  const std::string& name() const { return name_; }
   const YAML::Node& root() const { return root_; }
 
   std::string text(const YAML::Node& parent, const char* key) const {
@@ -51,5 +54,15 @@ class File {
   std::string name_;
   YAML::Node root_;
 };
+
+// The YAML files of a folder, sorted by name.
+inline std::vector<std::filesystem::path> yaml_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 }  // namespace codegen
