@@ -87,6 +87,17 @@ test('so many combinations that their sizes alone would take all memory', () => 
   torch.disposeAll([x, most]);
 });
 
+test('one spacing for several dimensions, of which libtorch 1.13 reads more', () => {
+  torch.scope(() => {
+    const x = torch.ones([2, 3, 4]);
+    // Python gives an error too, or ends, by what is in the memory after the list.
+    for (const spacing of [[1], [torch.ones([2])]])
+      expect(() => untyped.gradient(x, { spacing })).toThrow(/expected .*3/);
+    expect(untyped.gradient(x, { spacing: [1], dim: 0 }).length).toBe(1);
+    expect(untyped.gradient(x, { spacing: [1, 2, 1] }).length).toBe(3);
+  });
+});
+
 test('each is an error in torch.async, in torch.run and by name too', async () => {
   const x = torch.rand([10, 4]);
   const message = 'bins: expected 4 numbers (one for each column of self), got 1';
