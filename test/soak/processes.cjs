@@ -7,6 +7,8 @@ const os = require('node:os');
 const path = require('node:path');
 
 const PAGE_BYTES = 4096;
+/** Address space of a program, as of the fuzzer's children (test/fuzz/run.cjs): a hostile call must not take the machine's memory. */
+const SPACE = 8 * 2 ** 30;
 
 /**
  * Resident bytes of its own, open files and threads; undefined if the process has ended. Pages of files do not count: the more ops
@@ -32,7 +34,15 @@ function figuresOf(pid) {
 function startProgram(file, args = []) {
   const env = { ...process.env, OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1', NODE_NO_WARNINGS: '1' };
   const cwd = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-soak-'));
-  const child = fork(file, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  // A shell limits itself and becomes Node: the child is the same process, and keeps the channel.
+  const execArgv = ['-c', `ulimit -v ${SPACE / 1024} -c 0 && exec "$0" "$@"`, process.execPath];
+  const child = fork(file, args, {
+    execPath: '/bin/bash',
+    execArgv,
+    cwd,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
   const waiting = new Map();
   let said = '';
   let id = 0;
