@@ -19,6 +19,12 @@
 #define LTN_HAS_PACKAGES
 #endif
 
+// A layer of an LSTM in oneDNN, from 2.x on.
+#if __has_include(<ATen/ops/mkldnn_rnn_layer_native.h>)
+#include <ATen/ops/mkldnn_rnn_layer_native.h>
+#define LTN_HAS_MKLDNN_RNN
+#endif
+
 // Hooks that run after a gradient was accumulated, from 2.1 on.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
 #define LTN_HAS_POST_ACCUMULATE_HOOKS
@@ -79,5 +85,18 @@ inline void set_warning_handler(c10::WarningHandler* handler) noexcept {
 inline c10::WarningHandler* warning_handler() noexcept { return c10::Warning::get_warning_handler(); }
 inline void set_warning_handler(c10::WarningHandler* handler) noexcept { c10::Warning::set_warning_handler(handler); }
 #endif
+
+// Suppresses this thread's warnings. Lifetime: a frame of the thread.
+class SilentWarnings final : public WarningHandler {
+ public:
+  SilentWarnings() : before_(warning_handler()) { set_warning_handler(this); }
+  ~SilentWarnings() { set_warning_handler(before_); }
+  SilentWarnings(const SilentWarnings&) = delete;
+  SilentWarnings& operator=(const SilentWarnings&) = delete;
+
+ private:
+  void warned(const std::string&) override {}
+  c10::WarningHandler* const before_;
+};
 
 }  // namespace ltn::compat

@@ -34,19 +34,6 @@ at::Tensor empty_like_shape(at::IntArrayRef sizes, c10::ScalarType dtype) {
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(c10::kMeta));
 }
 
-// Suppresses warnings: the ops warn again when they run.
-class SilentWarnings final : public compat::WarningHandler {
- public:
-  SilentWarnings() : before_(compat::warning_handler()) { compat::set_warning_handler(this); }
-  ~SilentWarnings() { compat::set_warning_handler(before_); }
-  SilentWarnings(const SilentWarnings&) = delete;
-  SilentWarnings& operator=(const SilentWarnings&) = delete;
-
- private:
-  void warned(const std::string&) override {}
-  c10::WarningHandler* const before_;
-};
-
 // Thrown if a shape cannot be inferred.
 struct Unknown {};
 
@@ -264,7 +251,7 @@ bool find_for(Strand& strand, Step& step) {
   const auto* op = dynamic_cast<const OpStep*>(&step);
   if (op == nullptr || (step.row.mutated & OpRow::kWritesElsewhere) != 0 || are_forgotten(strand)) return false;
   const at::AutoDispatchBelowADInplaceOrView without_gradients;
-  const SilentWarnings silent_warnings;
+  const compat::SilentWarnings silent_warnings;
   try {
     std::vector<at::Tensor> found = run(strand, *op);
     if (found.empty()) return !op->op.schema().returns().empty();

@@ -37,13 +37,6 @@ inline bool has_memory(const at::Tensor& tensor) {
   return tensor.storage().nbytes() == 0 || tensor.storage().data() != nullptr;
 }
 
-// Whether the kernel of zero_ keeps inside of the tensor: that of oneDNN's layout writes four bytes for each element.
-inline bool can_be_zeroed(const at::Tensor& self) { return !self.is_mkldnn() || self.scalar_type() == at::kFloat; }
-
-inline bool can_all_be_zeroed(const at::TensorList& tensors) {
-  return std::all_of(tensors.begin(), tensors.end(), can_be_zeroed);
-}
-
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
 template <class Tensors>
 bool all_have_dimensions(const Tensors& tensors) {

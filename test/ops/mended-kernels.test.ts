@@ -1,0 +1,73 @@
+/** Kernels that this library replaces in libtorch (native/ops/mended_kernels.h). */
+import { release } from '../support/release';
+import { counts, thrown, torch, untyped } from '../support/torch';
+
+const { aten } = untyped.ops;
+/** libtorch 2 has these dtypes in oneDNN's layout, and LSTMs in oneDNN. */
+const isNew = release !== '1.13';
+const dtypes = ['float32', 'bfloat16', ...(isNew ? ['uint8', 'int8'] : [])];
+
+test.each(dtypes)('zeros of %s in the layout of oneDNN', (dtype) => {
+  const before = counts();
+  torch.scope(() => {
+    const given = torch.ones([3, 129], { dtype: dtype as 'float32' });
+    const changed = untyped.ops.aten.zero_.default(given.toMkldnn());
+    const made = torch.zeros([3, 129], { layout: '_mkldnn', dtype: dtype as 'float32' } as object);
+    const more = changed.newZeros([5, 7]);
+    for (const tensor of [changed, made, more]) {
+      expect([tensor.layout, tensor.dtype]).toEqual(['_mkldnn', dtype]);
+      expect(tensor.toDense().to('float32').abs().sum().item()).toBe(0);
+    }
+  });
+  expect(counts()).toEqual(before);
+});
+
+/** An LSTM of one layer with 3 steps of a batch of 2, from 5 to 4 numbers. `sizes` replaces those of single tensors. */
+function lstm(sizes: Record<string, number[]> = {}, dtype = 'float32') {
+  const of = (name: string, usual: number[]) => torch.randn(sizes[name] ?? usual).to(dtype as 'float32');
+  const input = of('input', [3, 2, 5]);
+  const states = [of('h', [1, 2, 4]), of('c', [1, 2, 4])];
+  const weights = [of('w_ih', [16, 5]), of('w_hh', [16, 4]), of('b_ih', [16]), of('b_hh', [16])];
+  const results = aten.lstm.input(input, states, weights, true, 1, 0, false, false, false);
+  return { input, states, weights, results };
+}
+
+test('an LSTM gives what its cell gives step by step', () => {
+  torch.scope(() => {
+    const { input, states, weights, results } = lstm();
+    let [h, c] = states.map((state) => state.select(0, 0));
+    const steps = [];
+    for (let step = 0; step < 3; step++) {
+      [h, c] = aten.lstm_cell.default(input.select(0, step), [h, c], ...weights);
+      steps.push(h!);
+    }
+    const [output, last, cell] = results;
+    expect(torch.allclose(output, torch.stack(steps), { atol: 1e-6 })).toBe(true);
+    expect(torch.allclose(last.select(0, 0), h!, { atol: 1e-6 })).toBe(true);
+    expect(torch.allclose(cell.select(0, 0), c!, { atol: 1e-6 })).toBe(true);
+  });
+});
+
+test.each<[string, number[]]>([
+  ['input', [3, 2, 6]],
+  ['h', [1, 1, 4]],
+  ['w_ih', [16, 1]],
+  ['w_ih', [1, 5]],
+  ['w_hh', [8, 4]],
+  ['w_hh', [16, 400]],
+  ['b_hh', [3, 4]],
+  // libtorch 1.13 broadcasts these
+  ...(isNew
+    ? ([
+        ['c', [1, 1, 4]],
+        ['b_ih', [1]],
+      ] as [string, number[]][])
+    : []),
+])('an LSTM with wrong sizes is an error: %s %j', (name, sizes) => {
+  for (const dtype of isNew ? ['float32', 'bfloat16'] : ['float32']) {
+    const before = counts();
+    const error = torch.scope(() => thrown(() => lstm({ [name]: sizes }, dtype)));
+    expect(error.code).toBe('ERR_TORCH_RUNTIME');
+    expect(counts()).toEqual(before);
+  }
+});
