@@ -68,12 +68,13 @@ function cellsOf(tensor: Tensor): Cells {
   return { width: formatter.width, text: (i) => formatter.format(flat[i]!) };
 }
 
+const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
 /** Which indices of a dimension of this size are shown; null marks the gap. */
 function shown(size: number, summarize: boolean): (number | null)[] {
   const { edgeitems } = printOptions();
-  const all = Array.from({ length: size }, (_, i) => i);
-  if (!summarize || size <= 2 * edgeitems) return all;
-  return [...all.slice(0, edgeitems), null, ...all.slice(size - edgeitems)];
+  if (!summarize || size <= 2 * edgeitems) return indices(0, size);
+  return [...indices(0, edgeitems), null, ...indices(size - edgeitems, size)];
 }
 
 /** Only the shown elements, so that a large tensor is not copied to print a few numbers. */

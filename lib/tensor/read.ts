@@ -3,6 +3,7 @@
 import { native } from '../addon/native';
 import { codedError } from '../errors/errors';
 import { Complex } from '../errors/values';
+import { requireHeapRoom } from './heap-room';
 import type { Tensor } from './tensor';
 
 /** Elements as JavaScript values. */
@@ -115,14 +116,21 @@ function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
   }
 }
 
-/** The elements as nested arrays, or the element itself for a tensor without dimensions. */
+/**
+ * The elements as nested arrays, or the element itself for a tensor without dimensions. Throws ERR_TORCH_OUT_OF_MEMORY if
+ * V8's heap lacks room for them.
+ */
 export function toArray(tensor: Tensor): NestedArray {
   const { shape } = tensor;
+  requireHeapRoom('toArray', shape);
   const read = reader(tensor, toTypedArray(tensor));
   let next = 0;
   const build = (depth: number): NestedArray => {
     if (depth === shape.length) return read(next++);
-    return Array.from({ length: shape[depth]! }, () => build(depth + 1));
+    const size = shape[depth]!;
+    const list: NestedArray[] = [];
+    for (let i = 0; i < size; i++) list.push(build(depth + 1));
+    return list;
   };
   return build(0);
 }

@@ -9,6 +9,7 @@
 
 #include "native/ops/division.h"
 #include "native/ops/kernel_conditions.h"
+#include "native/ops/result_counts.h"
 #include "native/ops/segments.h"
 
 namespace ltn {
