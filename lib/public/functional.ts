@@ -104,8 +104,8 @@ function contracted(dims: unknown): [number[], number[]] {
   if (Array.isArray(wanted) && wanted.length === 2 && wanted.every((list) => Array.isArray(list))) {
     return wanted as [number[], number[]];
   }
-  const count = typeof wanted === 'symbol' ? Number.NaN : Number(wanted);
-  if (typeof wanted === 'object' || !Number.isInteger(count) || count < 0 || count > MAX_DIMENSIONS) {
+  const count = typeof wanted === 'symbol' || typeof wanted === 'object' ? Number.NaN : Number(wanted);
+  if (!Number.isInteger(count) || count < 0 || count > MAX_DIMENSIONS) {
     throw refuse('tensordot', 'dims', `0 to ${MAX_DIMENSIONS} dimensions, or two lists of dimensions`, dims);
   }
   return [Array.from({ length: count }, (_, i) => i - count), Array.from({ length: count }, (_, i) => i)];

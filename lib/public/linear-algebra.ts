@@ -20,6 +20,9 @@ function product(a: Tensor, m: Tensor | null, b: Tensor): Tensor {
   return m === null ? whole : whole.sub(matmul(m, b));
 }
 
+/** Two or three are usual. A caller's 2^32 would not end within a day. */
+const MAX_ITERATIONS = 2 ** 16;
+
 /** Columns that approximately span the first singular vectors of `a - m`. */
 function approximateBasis(a: Tensor, q: number, niter: number, m: Tensor | null): Tensor {
   const columns = a.shape[a.ndim - 1]!;
@@ -37,6 +40,7 @@ function svdLowrank(a: Tensor, q: number, niter: number, m: Tensor | null): Tens
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   const most = Math.min(rows, columns);
   if (q < 0 || q > most) throw refuse('svdLowrank', 'q', `an integer from 0 to ${most}`, q);
+  if (niter > MAX_ITERATIONS) throw refuse('svdLowrank', 'niter', `an integer of at most ${MAX_ITERATIONS}`, niter);
   const wide = rows < columns;
   const shift = m === null ? null : m.broadcastTo(a.shape);
   const tall = wide ? adjoint(a) : a;

@@ -187,12 +187,13 @@ bool can_be_set(const at::Tensor& self, const at::Tensor& source, const Number& 
          stays_in_storage(self, source.storage(), offset, sizes, strides);
 }
 
-// Whether each tensor of a list with gaps has memory. They are read in place, because a copy counts references.
+// Whether no tensor of a list with gaps is one of zeros without memory. They are read in place, because a copy counts
+// references.
 inline bool have_memory(const c10::List<c10::optional<at::Tensor>>& tensors) {
   for (auto element = tensors.begin(); element != tensors.end(); ++element) {
     const auto reference = *element;
     const c10::IValue& value = reference.get();
-    if (value.isTensor() && value.toTensor().defined() && !has_memory(value.toTensor())) return false;
+    if (value.isTensor() && value.toTensor()._is_zerotensor()) return false;
   }
   return true;
 }

@@ -361,4 +361,40 @@ bool are_states_of(const at::TensorList& params, const Lists&... states) {
   return cover(params) && (cover(states) && ...);
 }
 
+// Whether the statistics of an observer are as many as the op reads: one of each for each part along the dimension, or
+// one of all. Of parts, there may be none yet: the op makes them.
+inline bool is_observed(const at::Tensor& self, std::initializer_list<at::Tensor> statistics,
+                        const at::Tensor& zero_point, int64_t dim, bool by_parts) {
+  if (by_parts && (self.dim() == 0 || !has_dim(self, dim))) return true;  // the op itself refuses it
+  const int64_t count = by_parts ? self.size(dim) : 1;
+  const bool are_absent = by_parts && zero_point.numel() == 0;
+  const auto fits = [&](const at::Tensor& tensor, at::ScalarType dtype) {
+    return tensor.scalar_type() == dtype && tensor.layout() == at::kStrided && tensor.is_contiguous() &&
+           has_memory(tensor) && tensor.numel() == (are_absent ? 0 : count);
+  };
+  return fits(zero_point, at::kInt) && std::all_of(statistics.begin(), statistics.end(),
+                                                   [&](const auto& tensor) { return fits(tensor, at::kFloat); });
+}
+
+// Whether planes of these sizes are walked over in milliseconds if they have no elements. Others are limited by memory.
+template <class Sizes>
+bool are_plane_sizes(const Sizes& sizes) {
+  constexpr int64_t kMax = int64_t{1} << 24;
+  const auto any = [&](const auto& matches) {
+    return std::any_of(sizes.begin(), sizes.end(), [&](const auto& size) { return matches(number_of(size)); });
+  };
+  return !any([](int64_t size) { return size > kMax; }) || !any([](int64_t size) { return size == 0; });
+}
+
+// Whether each list has a tensor or a number for each tensor.
+template <class... Lists>
+bool are_as_many(const at::TensorList& tensors, const Lists&... lists) {
+  return ((lists.size() == tensors.size()) && ...);
+}
+
+// Whether the values can be written into the tensor if it is quantized.
+inline bool are_for_quantized(const at::Tensor& self, const at::Tensor& values) {
+  return !self.is_quantized() || values.scalar_type() == at::kFloat;
+}
+
 }  // namespace ltn

@@ -4,6 +4,7 @@
 #include <ATen/ops/zero_native.h>
 #include <torch/library.h>
 
+#include <array>
 #include <tuple>
 
 #include "native/compat.h"
@@ -17,6 +18,17 @@ at::Tensor& zero_mkldnn(at::Tensor& self) {
   const at::Tensor zeros = at::zeros(self.sizes(), self.options().layout(at::kStrided));
   return self.copy_(zeros.to_mkldnn());
 }
+
+// For ops that oneDNN's layout has no kernel for. libtorch runs its general one, which compares the storages of the
+// tensors: in this layout there is none, and libtorch 2 reads it nevertheless.
+void refuse_mkldnn(const c10::OperatorHandle& op, c10::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.operator_name(),
+                              "' with arguments from the 'MkldnnCPU' backend");
+}
+
+constexpr std::array kWithoutMkldnn = {
+    "scatter_.src",        "scatter_.value", "scatter_.reduce", "scatter_.value_reduce", "scatter_add_",
+    "scatter_reduce_.two", "index_add_",     "index_copy_",     "index_reduce_"};
 
 #ifdef LTN_HAS_MKLDNN_RNN
 

@@ -53,6 +53,7 @@ function runChild(lib, options, { checkMalloc = false, seconds = CALL_SECONDS } 
   const env = {
     ...process.env,
     NODE_NO_WARNINGS: '1',
+    UCX_ERROR_SIGNALS: '', // the handler of UCX, which Debian 13's libtorch brings, waits before the process ends
     OMP_NUM_THREADS: '1',
     OPENBLAS_NUM_THREADS: '1',
     MKL_NUM_THREADS: '1',

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
-import { LIB, settled, torch, untyped } from '../support/torch';
+import { LIB, settled, thrown, torch, untyped } from '../support/torch';
 
 interface Call {
   call: string;
@@ -229,4 +229,23 @@ test('calls after which PyTorch may go on, having used the memory of others, are
     expect(ops.aten.unfold_backward.default(torch.ones([3, 2]), [4], 0, 2, 1).toArray()).toEqual([1, 2, 2, 1]);
   });
   expect(settled()).toEqual(before);
+});
+
+test.each([
+  ['_foreach_add_.ScalarList', [[1]]],
+  ['_foreach_add.ScalarList', [[]]],
+  ['_foreach_mul_.ScalarList', [[1, 2, 3]]],
+  ['_foreach_div_.List', ['one']],
+  ['_foreach_addcmul_.Scalar', ['two', 'one']],
+  ['_foreach_addcdiv_.ScalarList', ['two', 'two', [1]]],
+] as [string, (number[] | 'one' | 'two')[]][])('%s with lists of other lengths, in a graph', (name, lists) => {
+  const [op, overload] = name.split('.') as [string, string];
+  torch.scope(() => {
+    const graph = () => torch.ones([2, 2], { dtype: 'float32' }).requiresGrad_().mul(1);
+    const values = lists.map((list) => (list === 'one' ? [graph()] : list === 'two' ? [graph(), graph()] : list));
+    const error = thrown(() => untyped.ops.aten[op][overload]([graph(), graph()], ...values));
+    expect(error.message).toMatch(
+      new RegExp(`^aten::${op}\\.${overload}: \\w+: expected 2 \\(one for each tensor of self\\), got `),
+    );
+  });
 });

@@ -1,4 +1,5 @@
 /** Kernels that this library replaces in libtorch (native/ops/mended_kernels.h). */
+import type { Tensor } from '../../types';
 import { release } from '../support/release';
 import { counts, thrown, torch, untyped } from '../support/torch';
 
@@ -70,4 +71,42 @@ test.each<[string, number[]]>([
     expect(error.code).toBe('ERR_TORCH_RUNTIME');
     expect(counts()).toEqual(before);
   }
+});
+
+test.each<[string, (self: Tensor, index: Tensor, source: Tensor) => unknown]>([
+  ['scatter_.src', (self, index, source) => aten.scatter_.src(self, 0, index, source)],
+  ['scatter_.reduce', (self, index, source) => aten.scatter_.reduce(self, 0, index, source, { reduce: 'add' })],
+  ['scatter_add_', (self, index, source) => aten.scatter_add_.default(self, 0, index, source)],
+  ['scatter_reduce_.two', (self, index, source) => aten.scatter_reduce_.two(self, 0, index, source, 'sum')],
+  ['index_add_', (self, index, source) => aten.index_add_.default(self, 0, index, source)],
+  ['index_copy_', (self, index, source) => aten.index_copy_.default(self, 0, index, source)],
+  ['index_reduce_', (self, index, source) => aten.index_reduce_.default(self, 0, index, source, 'prod')],
+])('%s into and from the layout of oneDNN is an error', (name, call) => {
+  const before = counts();
+  torch.scope(() => {
+    const index = torch.zeros([4], { dtype: 'int64' });
+    const [dense, other] = [torch.ones([4]), torch.ones([4]).toMkldnn()];
+    for (const [self, source] of [
+      [dense, other],
+      [other, dense],
+      [other, torch.ones([4]).toMkldnn()],
+    ] as const) {
+      const error = thrown(() => call(self, index, source));
+      expect([error.code, error.message]).toEqual([
+        'ERR_TORCH_NOT_IMPLEMENTED',
+        expect.stringContaining(`aten::${name}`),
+      ]);
+      expect(error.message).toContain('MkldnnCPU');
+    }
+  });
+  expect(counts()).toEqual(before);
+});
+
+test('an op that scatters inside is an error in the layout of oneDNN', () => {
+  torch.scope(() => {
+    const [grad, index] = [torch.ones([65]).toMkldnn(), torch.zeros([65], { dtype: 'int64' })];
+    expect(thrown(() => aten.cummaxmin_backward.default(grad, torch.ones([65]), index, 0)).message).toContain(
+      'MkldnnCPU',
+    );
+  });
 });
