@@ -194,6 +194,14 @@ bool is_of_padded(const at::Tensor& grad, const at::Tensor& self, const Padding&
   return true;
 }
 
+// Whether the padded sizes, of which each is a sum of three numbers, do not overflow.
+template <class Padding>
+bool are_paddings(const Padding& padding) {
+  constexpr int64_t kMax = int64_t{1} << 60;
+  return std::all_of(padding.begin(), padding.end(),
+                     [](const auto& one) { return -kMax <= number_of(one) && number_of(one) <= kMax; });
+}
+
 template <class Padding>
 bool is_reflected(const at::Tensor& grad, const at::Tensor& self, const Padding& padding) {
   if (!is_of_padded(grad, self, padding)) return false;

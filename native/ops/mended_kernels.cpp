@@ -1,6 +1,10 @@
 #include "native/ops/mended_kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ops/_embedding_bag_forward_only_native.h>
+#include <ATen/ops/_embedding_bag_native.h>
+#include <ATen/ops/median_native.h>
+#include <ATen/ops/nanmedian_native.h>
 #include <ATen/ops/zero_native.h>
 #include <torch/library.h>
 
@@ -17,6 +21,30 @@ at::Tensor& zero_mkldnn(at::Tensor& self) {
   if (self.scalar_type() == at::kFloat) return at::native::mkldnn_zero_(self);
   const at::Tensor zeros = at::zeros(self.sizes(), self.options().layout(at::kStrided));
   return self.copy_(zeros.to_mkldnn());
+}
+
+// libtorch's kernels of medians read `size` numbers in a row, whatever the stride: of an expanded tensor, those of
+// others.
+at::Tensor with_steps(const at::Tensor& self, int64_t dim) {
+  const int64_t count = self.dim();
+  const bool is_expanded = -count <= dim && dim < count && self.size(dim) > 1 && self.stride(dim) == 0;
+  return is_expanded ? self.contiguous() : self;
+}
+
+template <auto median>
+std::tuple<at::Tensor&, at::Tensor&> median_out(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& values,
+                                                at::Tensor& indices) {
+  return median(with_steps(self, dim), dim, keepdim, values, indices);
+}
+
+// Those of bags read all indices and offsets in a row.
+template <auto embedding_bag>
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> embedding_bags(
+    const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets, bool scale_grad_by_freq,
+    int64_t mode, bool sparse, const c10::optional<at::Tensor>& per_sample_weights, bool include_last_offset,
+    int64_t padding_idx) {
+  return embedding_bag(weight, indices.contiguous(), offsets.contiguous(), scale_grad_by_freq, mode, sparse,
+                       per_sample_weights, include_last_offset, padding_idx);
 }
 
 // For ops that oneDNN's layout has no kernel for. libtorch runs its general one, which compares the storages of the
@@ -91,8 +119,12 @@ void mend_kernels() {
   // Never destroyed: that would bring libtorch's kernels back, in an order of the process's end that nobody knows.
   static auto& mkldnn = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MkldnnCPU, __FILE__, 0);
   mkldnn.impl("zero_", &zero_mkldnn);
-#ifdef LTN_HAS_MKLDNN_RNN
   static auto& cpu = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, 0);
+  cpu.impl("median.dim_values", &median_out<&at::native::median_out_cpu>);
+  cpu.impl("nanmedian.dim_values", &median_out<&at::native::nanmedian_out_cpu>);
+  cpu.impl("_embedding_bag", &embedding_bags<&at::native::_embedding_bag_cpu>);
+  cpu.impl("_embedding_bag_forward_only", &embedding_bags<&at::native::_embedding_bag_forward_only_cpu>);
+#ifdef LTN_HAS_MKLDNN_RNN
   cpu.impl("mkldnn_rnn_layer", &rnn_layer);
 #endif
 }

@@ -12,6 +12,7 @@
 const { guesses } = require('../support/arguments.cjs');
 const { SEALED, editsOf } = require('./damage.cjs');
 const { randomOf } = require('./random.cjs');
+const { samplePlan } = require('./samples.cjs');
 
 const SHAPES = [
   ...[[], [0], [1], [2], [4], [7], [65], [0, 3], [2, 2], [3, 5], [1, 1], [4, 4], [2, 0, 2], [2, 3, 4], [2, 2, 2]],
@@ -92,8 +93,11 @@ const WRONG = [
 
 /** The part of the calls that get a damaged file, if some of the targets take one. */
 const FILES = 0.04;
-/** Mixed with the seed, so that choices among files change nothing of the other calls. */
+/** The part of the calls that are made from a sample. */
+const SAMPLES = 0.2;
+/** Mixed with the seed, so that choices among files and samples change nothing of the other calls. */
 const OF_FILES = 0x46494c45;
+const OF_SAMPLES = 0x53414d50;
 
 /** A call with a damaged file. */
 function filePlan(random, targets) {
@@ -119,6 +123,11 @@ function planOf(seed, index, all) {
   const { targets, files } = partsOf(all);
   const ofFiles = randomOf(seed ^ OF_FILES, index);
   if (files.length > 0 && (targets.length === 0 || ofFiles.chance(FILES))) return filePlan(ofFiles, files);
+  const ofSamples = randomOf(seed ^ OF_SAMPLES, index);
+  if (ofSamples.chance(SAMPLES)) {
+    const plan = samplePlan(ofSamples, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, SHAPES, STRINGS, WRONG });
+    if (plan !== undefined) return plan;
+  }
   const random = randomOf(seed, index);
   const { below, chance, pick } = random;
   const target = pick(targets);

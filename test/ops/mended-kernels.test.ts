@@ -110,3 +110,41 @@ test('an op that scatters inside is an error in the layout of oneDNN', () => {
     );
   });
 });
+
+test.each(['median', 'nanmedian'] as const)('the %s along an expanded dimension is that of the value', (name) => {
+  torch.scope(() => {
+    const numbers = torch.tensor([5, 1, 2, 3, 4, 6, 7]);
+    const [values, indices] = numbers.narrow(0, 0, 1).expand([7])[name](0);
+    expect(values.item()).toBe(5);
+    expect(indices.item()).toBeLessThan(7);
+    const rows = torch
+      .tensor([[1, 2, 3]])
+      .expand([9, 3])
+      [name](0);
+    expect(rows[0].tolist()).toEqual([1, 2, 3]);
+    const columns = torch
+      .tensor([[8], [9]])
+      .expand([2, 6])
+      [name](1, true);
+    expect(columns[0].tolist()).toEqual([[8], [9]]);
+    expect(numbers[name](0)[0].item()).toBe(4);
+  });
+});
+
+test('bags of expanded indices and offsets', () => {
+  torch.scope(() => {
+    const weight = torch.arange(12, { dtype: 'float32' }).view([6, 2]);
+    const long = (...values: number[]) => torch.tensor(values, { dtype: 'int64' });
+    const indices = long(5, 0, 1).narrow(0, 0, 1).expand([4]);
+    for (const bag of [aten._embedding_bag.default, aten._embedding_bag_forward_only.default]) {
+      expect(bag(weight, indices, long(0, 3))[0].tolist()).toEqual([
+        [30, 33],
+        [10, 11],
+      ]);
+      expect(bag(weight, long(1, 2), long(0).expand([2]))[0].tolist()).toEqual([
+        [0, 0],
+        [6, 8],
+      ]);
+    }
+  });
+});
