@@ -87,6 +87,11 @@ bool is_for_channels(int64_t channels, const Optional& parameter) {
   return !parameter.has_value() || is_for_channels(channels, *parameter);
 }
 
+template <class Optional>
+bool is_given(const Optional& tensor) {
+  return tensor.has_value() && tensor->defined();
+}
+
 template <class... Optional>
 bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   const at::IntArrayRef sizes = input.sizes();
@@ -347,6 +352,15 @@ bool are_window_sizes(const Kernel& kernel, const Stride& stride, const Padding&
   return true;
 }
 
+// Whether sums of a few of the numbers fit an int.
+template <class... Lists>
+bool are_small(const Lists&... lists) {
+  const auto fit = [](const auto& list) {
+    return std::all_of(list.begin(), list.end(), [](const auto& one) { return number_of(one) < (int64_t{1} << 28); });
+  };
+  return (fit(lists) && ...);
+}
+
 template <class List>
 bool are_all_positive(const List& sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return number_of(size) > 0; });
@@ -382,6 +396,18 @@ inline bool is_observed(const at::Tensor& self, std::initializer_list<at::Tensor
   };
   return fits(zero_point, at::kInt) && std::all_of(statistics.begin(), statistics.end(),
                                                    [&](const auto& tensor) { return fits(tensor, at::kFloat); });
+}
+
+// Whether the tensors of an attention, and of its gradient, are [batch, heads, rows, features], with as many of each as
+// the kernel reads.
+inline bool are_heads(const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                      const at::Tensor& out, const at::Tensor& logsumexp) {
+  if (query.dim() != 4 || key.dim() != 4 || query.numel() == 0 || key.numel() == 0) return false;
+  const at::IntArrayRef q = query.sizes();
+  const at::IntArrayRef k = key.sizes();
+  const std::vector<int64_t> rows{q[0], q[1], q[2]};
+  return k[0] == q[0] && k[1] == q[1] && k[3] == q[3] && value.sizes() == k && grad.sizes() == q && out.sizes() == q &&
+         logsumexp.sizes() == rows;
 }
 
 // Whether planes of these sizes are walked over in milliseconds if they have no elements. Others are limited by memory.

@@ -4,7 +4,10 @@
 #include <ATen/ops/_embedding_bag_forward_only_native.h>
 #include <ATen/ops/_embedding_bag_native.h>
 #include <ATen/ops/median_native.h>
+#include <ATen/ops/mul_native.h>
 #include <ATen/ops/nanmedian_native.h>
+#include <ATen/ops/native_group_norm_backward_native.h>
+#include <ATen/ops/native_group_norm_native.h>
 #include <ATen/ops/zero_native.h>
 #include <torch/library.h>
 
@@ -45,6 +48,36 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> embedding_bags(
     int64_t padding_idx) {
   return embedding_bag(weight, indices.contiguous(), offsets.contiguous(), scale_grad_by_freq, mode, sparse,
                        per_sample_weights, include_last_offset, padding_idx);
+}
+
+// Those of group norms read the weight, the bias and the statistics in a row.
+c10::optional<at::Tensor> in_a_row(const c10::optional<at::Tensor>& tensor) {
+  return tensor.has_value() && tensor->defined() ? tensor->contiguous() : tensor;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& input,
+                                                          const c10::optional<at::Tensor>& weight,
+                                                          const c10::optional<at::Tensor>& bias, int64_t N, int64_t C,
+                                                          int64_t HxW, int64_t group, double eps) {
+  return at::native::native_group_norm(input, in_a_row(weight), in_a_row(bias), N, C, HxW, group, eps);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm_backward(const at::Tensor& grad_out, const at::Tensor& input,
+                                                                   const at::Tensor& mean, const at::Tensor& rstd,
+                                                                   const c10::optional<at::Tensor>& weight, int64_t N,
+                                                                   int64_t C, int64_t HxW, int64_t group,
+                                                                   std::array<bool, 3> output_mask) {
+  return at::native::native_group_norm_backward(grad_out, input, mean.contiguous(), rstd.contiguous(), in_a_row(weight),
+                                                N, C, HxW, group, output_mask);
+}
+
+// That of products of sparse tensors reads as many rows of indices of both as the first one has.
+at::Tensor& sparse_product(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  if (self.is_sparse() && other.is_sparse() && self.dim() > 0 && other.dim() > 0) {
+    TORCH_CHECK(self.sparse_dim() == other.sparse_dim(), "other: expected ", self.sparse_dim(),
+                " sparse dimensions (as self), got ", other.sparse_dim());
+  }
+  return at::native::mul_out_sparse_cpu(self, other, out);
 }
 
 // For ops that oneDNN's layout has no kernel for. libtorch runs its general one, which compares the storages of the
@@ -124,6 +157,10 @@ void mend_kernels() {
   cpu.impl("nanmedian.dim_values", &median_out<&at::native::nanmedian_out_cpu>);
   cpu.impl("_embedding_bag", &embedding_bags<&at::native::_embedding_bag_cpu>);
   cpu.impl("_embedding_bag_forward_only", &embedding_bags<&at::native::_embedding_bag_forward_only_cpu>);
+  cpu.impl("native_group_norm", &group_norm);
+  cpu.impl("native_group_norm_backward", &group_norm_backward);
+  static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
+  sparse.impl("mul.out", &sparse_product);
 #ifdef LTN_HAS_MKLDNN_RNN
   cpu.impl("mkldnn_rnn_layer", &rnn_layer);
 #endif

@@ -209,6 +209,10 @@ test('calls after which PyTorch may go on, having used the memory of others, are
       ['self', () => torch.scope(() => torch.transpose(none.toMkldnn(), 0, 1))],
       ['self', () => torch.scope(() => none.view([2, 0]).toMkldnn().t())],
       ['self', () => torch.scope(() => none.toMkldnn().swapdims(1, 0))],
+      [
+        'input',
+        () => ops.aten.native_batch_norm.default(volume.view([1, 1, 8]), null, null, null, null, false, 0.1, 0.1),
+      ],
       ['indices', () => ops.aten.index.Tensor(torch.ones([2, 2]), [zeros])],
       ['indices', () => ops.aten.index_put_.default(torch.ones([2, 2]), [zeros], torch.ones([2, 2]))],
       ['scalesD', () => ops.aten.upsample_trilinear3d.default(volume, [64, 2, 2], false, 0.5)],

@@ -148,3 +148,44 @@ test('bags of expanded indices and offsets', () => {
     }
   });
 });
+
+test('a group norm with an expanded weight and bias, and its gradient', () => {
+  torch.scope(() => {
+    const input = torch.arange(36, { dtype: 'float32' }).view([2, 6, 3]).requiresGrad_();
+    const numbers = torch.tensor([2, 9, 9, 9, 9, 9], { dtype: 'float32' });
+    const weight = numbers.narrow(0, 0, 1).expand([6]);
+    for (const [w, b] of [
+      [weight, numbers],
+      [numbers, weight],
+      [weight, weight],
+    ] as const) {
+      const [output, same] = [w, w.contiguous()].map((one) =>
+        torch.nn.functional.groupNorm(input, 3, { weight: one, bias: one === w ? b : b.contiguous() }),
+      );
+      expect(output!.equal(same!)).toBe(true);
+      const gradients = [output!, same!].map((result) => torch.autograd.grad([result.pow(2).sum()], [input])[0]!);
+      expect(torch.allclose(gradients[0]!, gradients[1]!)).toBe(true);
+    }
+  });
+});
+
+test('a product of sparse tensors with other sparse dimensions is an error', () => {
+  torch.scope(() => {
+    const dense = torch.ones([2, 2]);
+    const [hybrid, sparse] = [dense.toSparse(1), dense.toSparse()];
+    for (const [self, other] of [
+      [hybrid, sparse],
+      [sparse, hybrid],
+    ] as const) {
+      expect(thrown(() => self.mul(other)).message).toMatch(/expected \d sparse dimensions \(as self\), got \d/);
+    }
+    expect(sparse.mul(sparse).toDense().tolist()).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+    expect(hybrid.mul(hybrid).toDense().tolist()).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+  });
+});

@@ -115,10 +115,12 @@ static std::string apart_checks(const Declaration& declaration, const Guard& gua
     if (!is_result(result)) continue;
     for (const Argument& read : declaration.arguments) {
       const Type& type = read.type;
-      if (read.out || type.base != Base::Tensor || type.list || type.nullable) continue;
+      if (read.out || type.base != Base::Tensor || type.list) continue;
       const std::string out = name_in(guard, result);
       const std::string in = name_in(guard, read);
-      checks += "    TORCH_CHECK(!" + out + ".is_same(" + in + "), \"" + out + ": expected another tensor than " + in +
+      const std::string is_same =
+          type.nullable ? "(" + in + ".has_value() && " + out + ".is_same(*" + in + "))" : out + ".is_same(" + in + ")";
+      checks += "    TORCH_CHECK(!" + is_same + ", \"" + out + ": expected another tensor than " + in +
                 ", got the same\");\n";
     }
   }
