@@ -95,4 +95,4 @@ function samplePlan(random, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, S
   return plan;
 }
 
-module.exports = { samplePlan };
+module.exports = { camel, samplePlan, targetNames };
