@@ -272,11 +272,11 @@ inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, con
          first_sizes(grad, dims) == first_sizes(self, dims) && are_places(self, indices, dims);
 }
 
-// Whether there is a plane of the gradient, of the last dimensions, for each plane of the tensor.
+// Whether there is a plane of the gradient, of the last dimensions and with elements, for each plane of the tensor.
 inline bool is_gradient_of_planes(const at::Tensor& grad, const at::Tensor& self, size_t dims) {
   const auto count = static_cast<size_t>(self.dim());
   return (count == dims + 1 || count == dims + 2) && grad.dim() == self.dim() &&
-         first_sizes(grad, dims) == first_sizes(self, dims);
+         first_sizes(grad, dims) == first_sizes(self, dims) && (grad.numel() > 0 || self.numel() == 0);
 }
 
 // Whether there are random numbers from 0 to 1 for each of the last dimensions of each plane, or more.
@@ -387,7 +387,7 @@ bool are_states_of(const at::TensorList& params, const Lists&... states) {
 // one of all. Of parts, there may be none yet: the op makes them.
 inline bool is_observed(const at::Tensor& self, std::initializer_list<at::Tensor> statistics,
                         const at::Tensor& zero_point, int64_t dim, bool by_parts) {
-  if (by_parts && (self.dim() == 0 || !has_dim(self, dim))) return true;  // the op itself refuses it
+  if (by_parts && (self.dim() == 0 || !has_dim(self, dim))) return false;
   const int64_t count = by_parts ? self.size(dim) : 1;
   const bool are_absent = by_parts && zero_point.numel() == 0;
   const auto fits = [&](const at::Tensor& tensor, at::ScalarType dtype) {

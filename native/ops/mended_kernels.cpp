@@ -152,6 +152,9 @@ void mend_kernels() {
   // Never destroyed: that would bring libtorch's kernels back, in an order of the process's end that nobody knows.
   static auto& mkldnn = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MkldnnCPU, __FILE__, 0);
   mkldnn.impl("zero_", &zero_mkldnn);
+  for (const char* const name : kWithoutMkldnn) {
+    mkldnn.impl(name, torch::CppFunction::makeFromBoxedFunction<&refuse_mkldnn>());
+  }
   static auto& cpu = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, 0);
   cpu.impl("median.dim_values", &median_out<&at::native::median_out_cpu>);
   cpu.impl("nanmedian.dim_values", &median_out<&at::native::nanmedian_out_cpu>);

@@ -46,7 +46,9 @@ test('as many parts as there are elements for', () => {
 test('planes without elements that would be walked over for minutes', () => {
   torch.scope(() => {
     const error = thrown(() => torch.nn.functional.adaptiveMaxPool2d(torch.ones([2, 2, 2]), [2 ** 32, 0]));
-    expect(error.message).toMatch(/outputSize: expected at most 16777216 along a dimension, if another one is 0, got /);
+    expect(error.message).toMatch(
+      /outputSize: expected at most 16777216 along a dimension, if another one is 0.*, got /,
+    );
     expect(torch.nn.functional.adaptiveMaxPool2d(torch.ones([2, 2, 2]), [3, 0]).shape).toEqual([2, 3, 0]);
   });
 });
