@@ -11,6 +11,7 @@
 #include "native/ops/kernel_conditions.h"
 #include "native/ops/result_counts.h"
 #include "native/ops/segments.h"
+#include "native/ops/window_conditions.h"
 
 namespace ltn {
 
