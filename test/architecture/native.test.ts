@@ -11,7 +11,7 @@ const BOTTOM = ['accounting', 'audit', 'compat.h', 'errors', 'handles', 'schema'
 /** From the top to the bottom. */
 const ARROWS: Record<string, Record<string, readonly string[]>> = {
   native: {
-    'addon.cpp': ['accounting', 'audit', 'autograd', 'convert', 'exports', 'schema'],
+    'addon.cpp': ['accounting', 'audit', 'autograd', 'convert', 'exports', 'ops', 'schema'],
     c10d: ['autograd', 'distributed'],
     exports: [
       ...BOTTOM,
