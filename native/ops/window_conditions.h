@@ -105,11 +105,11 @@ inline bool is_pool_gradient(const at::Tensor& grad, const at::Tensor& self, con
          first_sizes(grad, dims) == first_sizes(self, dims) && are_places(self, indices, dims);
 }
 
-// Whether there is a plane of the gradient, of the last dimensions and with elements, for each plane of the tensor.
+// Whether there is a plane of the gradient, of the last dimensions, for each plane of the tensor, both with elements.
 inline bool is_gradient_of_planes(const at::Tensor& grad, const at::Tensor& self, size_t dims) {
   const auto count = static_cast<size_t>(self.dim());
   return (count == dims + 1 || count == dims + 2) && grad.dim() == self.dim() &&
-         first_sizes(grad, dims) == first_sizes(self, dims) && (grad.numel() > 0 || self.numel() == 0);
+         first_sizes(grad, dims) == first_sizes(self, dims) && (grad.numel() == 0) == (self.numel() == 0);
 }
 
 // Whether there are random numbers from 0 to 1 for each of the last dimensions of each plane, or more.

@@ -108,7 +108,7 @@ void check_guards(const Spec& spec, const Model& model) {
 
 std::string guard_name(const Declaration& declaration) { return "Guard_" + declaration.cpp_struct(); }
 
-// A check for each result and each tensor that the op reads.
+// A check for each result and each tensor that the op reads, and for each two results.
 static std::string apart_checks(const Declaration& declaration, const Guard& guard) {
   std::string checks;
   for (const Argument& result : declaration.arguments) {
@@ -121,6 +121,14 @@ static std::string apart_checks(const Declaration& declaration, const Guard& gua
       const std::string is_same =
           type.nullable ? "(" + in + ".has_value() && " + out + ".is_same(*" + in + "))" : out + ".is_same(" + in + ")";
       checks += "    TORCH_CHECK(!" + is_same + ", \"" + out + ": expected another tensor than " + in +
+                ", got the same\");\n";
+    }
+    for (const Argument& other : declaration.arguments) {
+      if (&other == &result) break;  // each pair once
+      if (!is_result(other)) continue;
+      const std::string out = name_in(guard, result);
+      const std::string in = name_in(guard, other);
+      checks += "    TORCH_CHECK(!" + out + ".is_same(" + in + "), \"" + out + ": expected another tensor than " + in +
                 ", got the same\");\n";
     }
   }
