@@ -9,13 +9,15 @@ const MAX_LENGTH = 2 ** 26;
 const FEW = 2 ** 20;
 
 const ELEMENT_BYTES = 8;
+/** An object with two numbers, each of which may be a heap number. */
+const COMPLEX_BYTES = 80;
 const ARRAY_BYTES = 64;
 
 /**
- * Throws ERR_TORCH_OUT_OF_MEMORY if nested arrays of this shape do not fit. They take 8 bytes an element (objects of complex
- * numbers and bigints take more) and 64 bytes an array; the longest array is copied while it grows.
+ * Throws ERR_TORCH_OUT_OF_MEMORY if nested arrays of this shape do not fit. They take 8 bytes an element, 80 if it is a complex
+ * number, and 64 bytes an array; the longest array is copied while it grows. Integers that need a bigint take more.
  */
-export function requireHeapRoom(fn: string, shape: readonly number[]): void {
+export function requireHeapRoom(fn: string, shape: readonly number[], isComplex: boolean): void {
   let arrays = 0;
   let elements = 1;
   let longest = 0;
@@ -29,7 +31,8 @@ export function requireHeapRoom(fn: string, shape: readonly number[]): void {
   if (longest > MAX_LENGTH) {
     throw refused(fn, shape, `an array has at most ${MAX_LENGTH} elements; use toTypedArray()`);
   }
-  const needed = ELEMENT_BYTES * (elements + arrays + 2 * longest) + ARRAY_BYTES * arrays;
+  const each = isComplex ? COMPLEX_BYTES : ELEMENT_BYTES;
+  const needed = each * elements + ELEMENT_BYTES * (arrays + 2 * longest) + ARRAY_BYTES * arrays;
   const { heap_size_limit: limit, used_heap_size: used } = getHeapStatistics();
   if (needed > limit - used) {
     const text = `they take about ${needed} bytes, and ${Math.max(0, limit - used)} are free in V8's heap`;

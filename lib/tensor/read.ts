@@ -122,7 +122,7 @@ function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
  */
 export function toArray(tensor: Tensor): NestedArray {
   const { shape } = tensor;
-  requireHeapRoom('toArray', shape);
+  requireHeapRoom('toArray', shape, tensor.dtype.startsWith('complex'));
   const read = reader(tensor, toTypedArray(tensor));
   let next = 0;
   const build = (depth: number): NestedArray => {

@@ -59,6 +59,8 @@ test('nested arrays for which the heap lacks room', () => {
       expect(codeOf(() => tensor.tolist())).toBe('ERR_TORCH_OUT_OF_MEMORY');
       expect(codeOf(() => JSON.stringify(tensor))).toBe('ERR_TORCH_OUT_OF_MEMORY');
     }
+    const complex = torch.zeros([1], { dtype: 'complex64' }).expand([2 ** 26]);
+    expect(codeOf(() => complex.tolist())).toBe('ERR_TORCH_OUT_OF_MEMORY');
     expect(torch.zeros([0, MANY]).tolist()).toEqual([]);
     expect(torch.zeros([2, 0, MANY]).tolist()).toEqual([[], []]);
   });
