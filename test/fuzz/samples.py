@@ -1,6 +1,6 @@
 """Writes samples.json: calls of PyTorch's own tests (its op_db), as plans without values (plan.cjs) for samples.cjs.
 
-    python3 test/fuzz/samples.py
+    python3 test/fuzz/samples.py && npx biome check --write test/fuzz/samples.json
 
 It needs PyTorch with torch.testing; what that imports for tests alone (expecttest) is replaced. A tensor without a dtype has
 that of the call. Of each op, up to MAX_SAMPLES that differ in more than dtypes are kept.
