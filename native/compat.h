@@ -21,7 +21,6 @@
 
 // A layer of an LSTM in oneDNN, from 2.x on.
 #if __has_include(<ATen/ops/mkldnn_rnn_layer_native.h>)
-#include <ATen/ops/mkldnn_rnn_layer_native.h>
 #define LTN_HAS_MKLDNN_RNN
 #endif
 

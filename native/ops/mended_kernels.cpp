@@ -16,6 +16,10 @@
 
 #include "native/compat.h"
 
+#ifdef LTN_HAS_MKLDNN_RNN
+#include <ATen/ops/mkldnn_rnn_layer_native.h>
+#endif
+
 namespace ltn {
 namespace {
 

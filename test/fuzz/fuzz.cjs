@@ -1,18 +1,13 @@
 /**
- * npm run fuzz -- [--calls 1e6] [--seed N] [--only PATTERN] [--workers N] [--store] [--record] [--no-shrink]
- *                [--valgrind] [--fence end|start]
- *
- * Calls everything with hostile values in child processes and prints what ended a process, came back without a code, left a
- * tensor or did not come back. --only: a pattern of 'kind name', such as '^ops ' or 'nn.functional'. --store adds the findings
- * to test/fuzz/seeds.json; --valgrind makes the calls under memcheck instead (memcheck.cjs); --fence makes them with tensors that
- * end (or start) at a page that cannot be touched (native/accounting/fence.h); --record adds the figures to docs/reliability.md.
+ * npm run fuzz: calls everything with hostile values in child processes and prints what ended a process, came back without a code,
+ * left a tensor or did not come back. Exit status 1 if there is such a finding.
  */
 'use strict';
 
 const { randomInt } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
-const { parseArgs } = require('node:util');
+const { commandLine } = require('../support/command-line.cjs');
 const { campaign } = require('./campaign.cjs');
 const { memcheck } = require('./memcheck.cjs');
 const { record } = require('./record.cjs');
@@ -20,19 +15,28 @@ const { record } = require('./record.cjs');
 const LIB = path.resolve(__dirname, '../../dist/lib');
 const SEEDS = path.join(__dirname, 'seeds.json');
 
+const USAGE = `usage: npm run fuzz -- [options]
+  --calls N        how many calls (50000; 1e6 is allowed)
+  --seed N         makes the calls of an earlier run, which printed its seed
+  --only PATTERN   only calls whose 'kind name' fits: '^ops ', 'nn.functional', …
+  --workers N      child processes at once (2)
+  --no-shrink      findings are printed as found, not made smaller
+  --store          adds the findings to test/fuzz/seeds.json
+  --record         adds the figures to docs/reliability.md
+  --fence end|start  tensors end (or start) at a page that cannot be touched
+  --valgrind       the calls are made under memcheck`;
+
 async function main() {
-  const { values } = parseArgs({
-    options: {
-      calls: { type: 'string', default: '50000' },
-      seed: { type: 'string' },
-      only: { type: 'string' },
-      workers: { type: 'string', default: '2' },
-      store: { type: 'boolean', default: false },
-      record: { type: 'boolean', default: false },
-      'no-shrink': { type: 'boolean', default: false },
-      valgrind: { type: 'boolean', default: false },
-      fence: { type: 'string' },
-    },
+  const values = commandLine(USAGE, {
+    calls: { type: 'string', default: '50000' },
+    seed: { type: 'string' },
+    only: { type: 'string' },
+    workers: { type: 'string', default: '2' },
+    store: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    'no-shrink': { type: 'boolean', default: false },
+    valgrind: { type: 'boolean', default: false },
+    fence: { type: 'string' },
   });
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
   const calls = Number(values.calls);

@@ -1,9 +1,8 @@
 /**
- * node test/soak/ranks.cjs [--ranks 2] [--steps 10000] [--reduces 200] [--most-delay MS] [--plant leak]: ranks on this machine that train with
- * DistributedDataParallel, a quarter of the steps in torch.run, and then reduce tensors of 16 MiB. Prints a table of what each
- * rank held. Exit status 1 if a rank held other tensors after one step than after another, or if its resident memory grew in
- * the last three quarters of the steps. Delays of the event loop are printed; they depend on the machine, so they are judged only
- * with --most-delay (10 on a machine without other work): the 99th percentile during the all-reduces must be less.
+ * Ranks on this machine that train with DistributedDataParallel, a quarter of the steps in torch.run, and then reduce tensors of
+ * 16 MiB. Prints a table of what each rank held. Exit status 1 if a rank held other tensors after one step than after another, or
+ * if its resident memory grew in the last three quarters of the steps. Delays of the event loop are printed; they depend on the
+ * machine, so they are judged only with --most-delay: the 99th percentile during the all-reduces must be less.
  */
 'use strict';
 
@@ -11,20 +10,25 @@ const { spawn } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { parseArgs } = require('node:util');
+const { commandLine } = require('../support/command-line.cjs');
 
 /** Caches of allocators fill in the meantime. */
 const MOST_GROWTH_MIB = 24;
 const LIB = path.resolve(__dirname, '../../dist/lib/index.js');
 
-const { values } = parseArgs({
-  options: {
-    ranks: { type: 'string', default: '2' },
-    steps: { type: 'string', default: '10000' },
-    reduces: { type: 'string', default: '200' },
-    'most-delay': { type: 'string', default: 'Infinity' },
-    plant: { type: 'string', default: '' },
-  },
+const USAGE = `usage: node test/soak/ranks.cjs [options]
+  --ranks N        processes (2)
+  --steps N        steps of training (10000)
+  --reduces N      all-reduces of 16 MiB (200)
+  --most-delay MS  fails if the event loop was late by more (10 fits a machine without other work)
+  --plant leak     a fault, for the test of the soak`;
+
+const values = commandLine(USAGE, {
+  ranks: { type: 'string', default: '2' },
+  steps: { type: 'string', default: '10000' },
+  reduces: { type: 'string', default: '200' },
+  'most-delay': { type: 'string', default: 'Infinity' },
+  plant: { type: 'string', default: '' },
 });
 const [ranks, steps, reduces] = ['ranks', 'steps', 'reduces'].map((name) => {
   const number = Number(values[name]);

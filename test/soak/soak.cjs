@@ -1,19 +1,15 @@
 /**
- * npm run soak -- [--hours 2 | --rounds N] [--seed N] [--idle 3] [--units N] [--record] [--plant leak]
- *
- * Drives two services, a training, worker threads, a process that takes hostile calls, and recordings of all of them, at once.
- * After each round (a minute) everything rests, and the memory of each process must be what its model says, to the byte, and its
- * resident memory, files and threads must not have grown. --rounds: so many rounds of --units units of each part, without a
- * clock. --idle: how long a part pauses after each unit, as a multiple of the unit. --record writes the table of the run to
- * docs/reliability.md. --plant leak: a fault for the test of the soak.
+ * npm run soak: drives two services, a training, worker threads, a process that takes hostile calls, and recordings of all of
+ * them, at once. After each round (a minute) everything rests, and the memory of each process must be what its model says, to the
+ * byte, and its resident memory, files and threads must not have grown. Exit status 1 if a check failed.
  */
 'use strict';
 
 const { randomInt } = require('node:crypto');
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { parseArgs } = require('node:util');
 const { randomOf } = require('../fuzz/random.cjs');
+const { commandLine } = require('../support/command-line.cjs');
 const { attachPart } = require('./attach.cjs');
 const { figuresOf } = require('./processes.cjs');
 const { hostilePart, programPart } = require('./programs.cjs');
@@ -24,6 +20,15 @@ const { record, tableOf } = require('./table.cjs');
 const ROUND_MS = 60_000;
 const LONGEST_IDLE_MS = 5_000;
 
+const USAGE = `usage: npm run soak -- [options]
+  --hours N     how long it runs (2)
+  --rounds N    so many rounds without a clock instead, of --units units of each part
+  --units N     of each part in a round without a clock (2)
+  --seed N      makes the calls of an earlier run, which printed its seed
+  --idle N      how long a part pauses after each unit, as a multiple of the unit (3)
+  --record      writes the table of the run to docs/reliability.md
+  --plant leak  a fault, for the test of the soak`;
+
 function readOptions() {
   const number = (text, name, least) => {
     const value = Number(text);
@@ -31,16 +36,14 @@ function readOptions() {
     return value;
   };
   const text = { type: 'string' };
-  const { values } = parseArgs({
-    options: {
-      hours: text,
-      rounds: text,
-      seed: text,
-      idle: text,
-      units: text,
-      record: { type: 'boolean' },
-      plant: text,
-    },
+  const values = commandLine(USAGE, {
+    hours: text,
+    rounds: text,
+    seed: text,
+    idle: text,
+    units: text,
+    record: { type: 'boolean' },
+    plant: text,
   });
   return {
     rounds: values.rounds === undefined ? Number.POSITIVE_INFINITY : number(values.rounds, 'rounds', 1),
