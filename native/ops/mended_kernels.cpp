@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/ops/_embedding_bag_forward_only_native.h>
 #include <ATen/ops/_embedding_bag_native.h>
+#include <ATen/ops/_weight_norm_interface_backward_native.h>
+#include <ATen/ops/_weight_norm_interface_native.h>
 #include <ATen/ops/median_native.h>
 #include <ATen/ops/mul_native.h>
 #include <ATen/ops/nanmedian_native.h>
@@ -73,6 +75,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm_backward(const at::Ten
                                                                    std::array<bool, 3> output_mask) {
   return at::native::native_group_norm_backward(grad_out, input, mean.contiguous(), rstd.contiguous(), in_a_row(weight),
                                                 N, C, HxW, group, output_mask);
+}
+
+// Those of weight norms read all they are given in a row.
+std::tuple<at::Tensor, at::Tensor> weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim) {
+  return at::native::weight_norm_cpu(v.contiguous(), g.contiguous(), dim);
+}
+
+std::tuple<at::Tensor, at::Tensor> weight_norm_backward(const at::Tensor& grad_w, const at::Tensor& saved_v,
+                                                        const at::Tensor& saved_g, const at::Tensor& saved_norms,
+                                                        int64_t dim) {
+  return at::native::weight_norm_backward_cpu(grad_w.contiguous(), saved_v.contiguous(), saved_g.contiguous(),
+                                              saved_norms.contiguous(), dim);
 }
 
 // That of products of sparse tensors reads as many rows of indices of both as the first one has.
@@ -166,6 +180,8 @@ void mend_kernels() {
   cpu.impl("_embedding_bag_forward_only", &embedding_bags<&at::native::_embedding_bag_forward_only_cpu>);
   cpu.impl("native_group_norm", &group_norm);
   cpu.impl("native_group_norm_backward", &group_norm_backward);
+  cpu.impl("_weight_norm_interface", &weight_norm);
+  cpu.impl("_weight_norm_interface_backward", &weight_norm_backward);
   static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
   sparse.impl("mul.out", &sparse_product);
 #ifdef LTN_HAS_MKLDNN_RNN

@@ -5,6 +5,8 @@
  *   child.cjs LIB {"plans": file, "progress": file}      the plans of a file instead
  *   child.cjs LIB {"seed": 1, "show": [index]}           prints plans
  *
+ * With "sweep": name, the plans are those of a sweep (sweeps.cjs) instead of a seed's.
+ *
  * With "trace": true each plan is also written to stderr before its call, between the reports of valgrind (memcheck.cjs).
  *
  * With "captureFile", children share the good capture that the first of them makes (file-targets.cjs).
@@ -16,7 +18,7 @@
 
 const fs = require('node:fs');
 const { callerOf, chosenOf } = require('./caller.cjs');
-const { planOf } = require('./plan.cjs');
+const { planOf, plansOfSweep } = require('./plan.cjs');
 
 const [lib, text] = process.argv.slice(2);
 const options = JSON.parse(text);
@@ -32,6 +34,7 @@ const {
   planted = false,
   trace = false,
   captureFile,
+  sweep,
 } = options;
 
 const words = new Float64Array(4);
@@ -68,6 +71,9 @@ const tell = (index, plan) => {
   fs.writevSync(file, [words, text], 0);
 };
 
+const swept = sweep === undefined ? undefined : plansOfSweep(sweep, chosen);
+const planAt = (index) => (swept === undefined ? planOf(seed, index, chosen) : swept[index]);
+
 let current;
 process.on('unhandledRejection', (error) => judge(error, current));
 process.on('uncaughtException', (error) => judge(error, current));
@@ -76,7 +82,7 @@ async function run() {
   const plans = planFile === undefined ? undefined : JSON.parse(fs.readFileSync(planFile, 'utf8'));
   const last = plans?.length ?? end;
   for (let i = plans === undefined ? first : 0; i < last; i++) {
-    const plan = plans?.[i] ?? planOf(seed, i, chosen);
+    const plan = plans?.[i] ?? planAt(i);
     tell(i, plan);
     if (isSkipped(plan.target)) continue;
     if (trace) fs.writeSync(2, `call ${JSON.stringify(plan)}\n`);
@@ -89,7 +95,7 @@ async function run() {
   process.exit(0);
 }
 
-if (show !== undefined) for (const index of show) say(planOf(seed, index, chosen));
+if (show !== undefined) for (const index of show) say(planAt(index));
 else {
   run().catch((error) => {
     console.error(error);

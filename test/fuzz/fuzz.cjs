@@ -8,9 +8,12 @@ const { randomInt } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { commandLine } = require('../support/command-line.cjs');
+const { callerOf, chosenOf } = require('./caller.cjs');
 const { campaign } = require('./campaign.cjs');
 const { memcheck } = require('./memcheck.cjs');
+const { plansOfSweep } = require('./plan.cjs');
 const { record } = require('./record.cjs');
+const { sweepNames } = require('./sweeps.cjs');
 
 const LIB = path.resolve(__dirname, '../../dist/lib');
 const SEEDS = path.join(__dirname, 'seeds.json');
@@ -19,12 +22,19 @@ const USAGE = `usage: npm run fuzz -- [options]
   --calls N        how many calls (50000; 1e6 is allowed)
   --seed N         makes the calls of an earlier run, which printed its seed
   --only PATTERN   only calls whose 'kind name' fits: '^ops ', 'nn.functional', …
+  --sweep NAME     instead, each of PyTorch's samples with each single change of a kind: ${sweepNames.join(', ')}
   --workers N      child processes at once (2)
   --no-shrink      findings are printed as found, not made smaller
   --store          adds the findings to test/fuzz/seeds.json
   --record         adds the figures to docs/reliability.md
   --fence end|start  tensors end (or start) at a page that cannot be touched
   --valgrind       the calls are made under memcheck`;
+
+/** How many calls a sweep makes. */
+function sweepCalls(sweep, only) {
+  const { all } = callerOf(LIB, { found() {}, counted() {} });
+  return plansOfSweep(sweep, chosenOf(all, only)).length;
+}
 
 async function main() {
   const values = commandLine(USAGE, {
@@ -37,16 +47,22 @@ async function main() {
     'no-shrink': { type: 'boolean', default: false },
     valgrind: { type: 'boolean', default: false },
     fence: { type: 'string' },
+    sweep: { type: 'string' },
   });
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
-  const calls = Number(values.calls);
+  const { sweep } = values;
+  if (sweep !== undefined && !sweepNames.includes(sweep))
+    throw new Error(`expected --sweep ${sweepNames.join(' or ')}, got ${sweep}`);
+  const calls = sweep === undefined ? Number(values.calls) : sweepCalls(sweep, values.only);
   if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
     throw new Error('expected numbers for --seed and --calls');
   if (values.fence !== undefined && !['end', 'start'].includes(values.fence))
     throw new Error(`expected --fence end or --fence start, got ${values.fence}`);
   if (values.fence !== undefined) process.env.LTN_FENCE_AT = values.fence; // the children's
   const { libtorchVersion } = require(LIB);
-  console.log(`libtorch ${libtorchVersion}, seed ${seed}, ${calls} calls`);
+  console.log(
+    `libtorch ${libtorchVersion}, ${sweep === undefined ? `seed ${seed}` : `sweep of ${sweep}`}, ${calls} calls`,
+  );
   const start = process.hrtime.bigint();
   const minutes = () => (Number(process.hrtime.bigint() - start) / 6e10).toFixed(1);
   if (values.valgrind) {
@@ -59,6 +75,7 @@ async function main() {
   }
   const told = await campaign(LIB, {
     seed,
+    sweep,
     calls,
     only: values.only,
     workers: Number(values.workers),

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { release } from '../support/release';
 import { LIB } from '../support/torch';
 
@@ -24,7 +25,7 @@ interface Told {
 const { campaign } = require('./campaign.cjs') as {
   campaign(
     lib: string,
-    options: { seed: number; calls: number; skip: string[]; confirm: boolean; shrink: boolean },
+    options: { seed: number; sweep?: string; calls: number; skip: string[]; confirm: boolean; shrink: boolean },
   ): Promise<{ findings: Finding[]; unsure: Finding[]; figures: Record<string, number> }>;
 };
 const { runChild } = require('./run.cjs') as {
@@ -113,6 +114,35 @@ test('files that are not damaged are read, also when their checksums were made a
     stderr: '',
   });
 }, 300_000);
+
+test.each([
+  ['aliases', { tensor: [0, 0], dtype: 'float32' }, 'S', { same: 0 }],
+  ['forms', { tensor: [0, 0], dtype: 'float32', form: 'expanded' }, 'S', undefined],
+  ['sizes', { tensor: [0, 1], dtype: 'float32' }, 'S', undefined],
+])(
+  'a sweep of %s: the samples of svd, each with one change',
+  async (sweep, given, name, result) => {
+    const only = '^functions torch\\.svd$';
+    const { findings, figures } = await campaign(LIB, {
+      seed: 0,
+      sweep,
+      only,
+      calls: 100,
+      skip: [],
+      confirm: true,
+      shrink: false,
+    });
+    expect(findings).toEqual([]);
+    expect(figures.results! + figures.errors!).toBe(100);
+    const shown = await runChild(LIB, { sweep, only, show: Array.from({ length: 100 }, (_, i) => i) });
+    const plans = shown.findings as unknown as { target: string; args: object[]; options?: Record<string, object> }[];
+    expect(plans.map(({ target }) => target)).toEqual(Array(100).fill('torch.svd'));
+    expect(plans.some(({ args, options }) => isDeepStrictEqual([args[0], options?.[name]], [given, result]))).toBe(
+      true,
+    );
+  },
+  120_000,
+);
 
 test('a report of memcheck is laid to the call before it, and those of the linker are left out', () => {
   const block = (function_: string) =>

@@ -13,6 +13,7 @@ const { guesses } = require('../support/arguments.cjs');
 const { SEALED, editsOf } = require('./damage.cjs');
 const { randomOf } = require('./random.cjs');
 const { samplePlan } = require('./samples.cjs');
+const { sweepPlans } = require('./sweeps.cjs');
 
 const SHAPES = [
   ...[[], [0], [1], [2], [4], [7], [65], [0, 3], [2, 2], [3, 5], [1, 1], [4, 4], [2, 0, 2], [2, 3, 4], [2, 2, 2]],
@@ -91,6 +92,8 @@ const WRONG = [
   'undefined',
 ];
 
+const LISTS = { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, SHAPES, STRINGS, WRONG };
+
 /** The part of the calls that get a damaged file, if some of the targets take one. */
 const FILES = 0.04;
 /** The part of the calls that are made from a sample. */
@@ -125,7 +128,7 @@ function planOf(seed, index, all) {
   if (files.length > 0 && (targets.length === 0 || ofFiles.chance(FILES))) return filePlan(ofFiles, files);
   const ofSamples = randomOf(seed ^ OF_SAMPLES, index);
   if (ofSamples.chance(SAMPLES)) {
-    const plan = samplePlan(ofSamples, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, SHAPES, STRINGS, WRONG });
+    const plan = samplePlan(ofSamples, targets, LISTS);
     if (plan !== undefined) return plan;
   }
   const random = randomOf(seed, index);
@@ -252,4 +255,7 @@ function planOf(seed, index, all) {
   return plan;
 }
 
-module.exports = { planOf };
+/** The plans of a sweep (sweeps.cjs). */
+const plansOfSweep = (name, all) => sweepPlans(name, partsOf(all).targets, LISTS);
+
+module.exports = { planOf, plansOfSweep };

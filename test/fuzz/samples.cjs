@@ -4,6 +4,7 @@
  */
 'use strict';
 
+const { guesses } = require('../support/arguments.cjs');
 const samples = require('./samples.json');
 
 /** Where a sample's function can be besides `torch`: PyTorch's name of the sample may lack the namespace. */
@@ -18,7 +19,13 @@ function targetNames(name) {
   return [`torch.${last}`, `Tensor.${last}`, ...SPACES.map((space) => `${space}.${last}`)];
 }
 
-/** The samples by a list of targets: [target, samples]. */
+/** By signature of a function, the names of the tensors that it can write its results into. */
+const outsOf = (targets, full) =>
+  targets
+    .filter(({ name, params }) => name === full && params?.some(({ out }) => out))
+    .map(({ params }) => params.filter(({ out, type }) => out && !type.list).map(({ jsName }) => jsName));
+
+/** The samples by a list of targets. */
 const lists = new WeakMap();
 function samplesFor(targets) {
   if (!lists.has(targets)) {
@@ -26,7 +33,7 @@ function samplesFor(targets) {
     const found = Object.entries(samples).flatMap(([name, calls]) =>
       targetNames(name)
         .filter((full) => byName.has(full))
-        .map((full) => ({ target: byName.get(full), calls })),
+        .map((full) => ({ target: byName.get(full), outs: outsOf(targets, full), calls })),
     );
     lists.set(targets, found);
   }
@@ -40,7 +47,7 @@ function samplePlan(random, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, S
   const known = samplesFor(targets);
   if (known.length === 0) return undefined;
   const { below, chance, pick } = random;
-  const { target, calls } = pick(known);
+  const { target, outs, calls } = pick(known);
   const [args, options] = pick(calls);
   const base = pick(DTYPES);
   const wildness = pick([0, 0.05, 0.05, 0.15, 0.3]);
@@ -86,8 +93,14 @@ function samplePlan(random, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, S
 
   const plan = { target: target.name, args: args.map(value) };
   const named = Object.entries(options).map(([name, one]) => [camel(name), value(one)]);
-  if (chance(0.1))
-    named.push(['out', chance(0.5) && tensors > 0 ? { same: below(tensors) } : { tensor: [0], dtype: base }]);
+  if (outs.length > 0 && chance(0.15)) {
+    for (const name of pick(outs)) {
+      const isSame = chance(0.4) && tensors > 0;
+      const dtype = guesses.isInteger.test(name) ? 'int64' : base;
+      const made = { tensor: pick([[0], [0], pick(SHAPES)]), dtype };
+      named.push([name, isSame ? { same: below(tensors) } : tensor(made)]);
+    }
+  }
   if (named.length > 0) plan.options = Object.fromEntries(named);
   if (chance(0.3)) plan.after = 'backward';
   if (target.async && chance(0.1)) plan.through = 'async';
@@ -95,4 +108,4 @@ function samplePlan(random, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, S
   return plan;
 }
 
-module.exports = { camel, samplePlan, targetNames };
+module.exports = { camel, isTensor, outsOf, samplePlan, samplesFor, targetNames };

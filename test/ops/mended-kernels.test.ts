@@ -169,6 +169,21 @@ test('a group norm with an expanded weight and bias, and its gradient', () => {
   });
 });
 
+test('a weight norm with expanded sizes, and its gradient', () => {
+  torch.scope(() => {
+    const v = torch.arange(12, { dtype: 'float32' }).view([4, 3]);
+    const grad = v.flip([0]).narrow(0, 0, 1).expand([4, 3]);
+    const g = torch.tensor([2, 3, 5, 7], { dtype: 'float32' }).narrow(0, 0, 1).expand([4]);
+    const [weights, norms] = aten._weight_norm_interface.default(v, g, 0);
+    const rows = aten._weight_norm_interface.default(v.narrow(0, 0, 1).expand([4, 3]), g, 0)[0];
+    expect(weights.equal(aten._weight_norm_interface.default(v, g.contiguous(), 0)[0])).toBe(true);
+    expect(rows.equal(weights.narrow(0, 0, 1).expand([4, 3]))).toBe(true);
+    const back = aten._weight_norm_interface_backward.default;
+    const [gradients, same] = [back(grad, v, g, norms, 0), back(grad.contiguous(), v, g.contiguous(), norms, 0)];
+    expect(gradients.map((one: Tensor, i: number) => one.equal(same[i]))).toEqual([true, true]);
+  });
+});
+
 test('a product of sparse tensors with other sparse dimensions is an error', () => {
   torch.scope(() => {
     const dense = torch.ones([2, 2]);
