@@ -89,7 +89,13 @@ async function main() {
     );
     for (const one of plans ?? [plan]) console.log(`  ${JSON.stringify(one)}`);
   }
-  const row = { libtorch: libtorchVersion, seed, calls, minutes: minutes(), ...told.figures };
+  const row = {
+    libtorch: libtorchVersion,
+    ...(sweep === undefined ? { seed } : { sweep }),
+    calls,
+    minutes: minutes(),
+    ...told.figures,
+  };
   console.log(`\n${JSON.stringify(row)}`);
   if (told.leftOut.length > 0) console.log(`left out after two ends: ${told.leftOut.join(' ')}`);
   if (values.store) {
@@ -98,7 +104,8 @@ async function main() {
     for (const { kind, plans, again } of told.findings) if (again !== false) stored.push({ kind, release, plans });
     fs.writeFileSync(SEEDS, `${JSON.stringify(stored, null, 2)}\n`);
   }
-  if (values.record) record(row);
+  const of = sweep === undefined ? seed.toLocaleString('en') : `sweep of ${sweep}`;
+  if (values.record) record({ ...row, seed: values.fence === undefined ? of : `${of}, fence ${values.fence}` });
   process.exitCode = told.findings.length > 0 ? 1 : 0;
 }
 

@@ -25,7 +25,15 @@ interface Told {
 const { campaign } = require('./campaign.cjs') as {
   campaign(
     lib: string,
-    options: { seed: number; sweep?: string; calls: number; skip: string[]; confirm: boolean; shrink: boolean },
+    options: {
+      seed: number;
+      sweep?: string;
+      only?: string;
+      calls: number;
+      skip: string[];
+      confirm: boolean;
+      shrink: boolean;
+    },
   ): Promise<{ findings: Finding[]; unsure: Finding[]; figures: Record<string, number> }>;
 };
 const { runChild } = require('./run.cjs') as {
