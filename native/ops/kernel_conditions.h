@@ -92,10 +92,21 @@ bool is_given(const Optional& tensor) {
   return tensor.has_value() && tensor->defined();
 }
 
+inline bool is_float_or_none(const at::Tensor& tensor) {
+  return !tensor.defined() || tensor.scalar_type() == at::kFloat;
+}
+
+template <class Optional>
+bool is_float_or_none(const Optional& tensor) {
+  return !tensor.has_value() || is_float_or_none(*tensor);
+}
+
+// oneDNN's kernel reads floats, whatever the dtype of a parameter.
 template <class... Optional>
 bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   const at::IntArrayRef sizes = input.sizes();
-  return sizes.size() >= 2 && input.numel() > 0 && (is_for_channels(sizes[1], parameters) && ...);
+  return sizes.size() >= 2 && input.numel() > 0 && (is_for_channels(sizes[1], parameters) && ...) &&
+         (!input.is_mkldnn() || (is_float_or_none(parameters) && ...));
 }
 
 // How many packed rows there are at each step of a recurrent net: a vector, of which the kernel reads the first.

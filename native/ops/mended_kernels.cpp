@@ -8,6 +8,7 @@
 #include <ATen/ops/median_native.h>
 #include <ATen/ops/mul_native.h>
 #include <ATen/ops/nanmedian_native.h>
+#include <ATen/ops/native_batch_norm_native.h>
 #include <ATen/ops/native_group_norm_backward_native.h>
 #include <ATen/ops/native_group_norm_native.h>
 #include <ATen/ops/zero_native.h>
@@ -30,6 +31,27 @@ at::Tensor& zero_mkldnn(at::Tensor& self) {
   if (self.scalar_type() == at::kFloat) return at::native::mkldnn_zero_(self);
   const at::Tensor zeros = at::zeros(self.sizes(), self.options().layout(at::kStrided));
   return self.copy_(zeros.to_mkldnn());
+}
+
+// A parameter of a batch norm in oneDNN's layout, which is read as a float for each channel.
+void check_parameter(const char* name, const c10::optional<at::Tensor>& parameter, const at::Tensor& input) {
+  if (!parameter.has_value() || !parameter->defined()) return;
+  TORCH_CHECK(parameter->scalar_type() == at::kFloat && input.dim() > 1 && parameter->numel() == input.size(1), name,
+              ": expected Float, with a number for each channel of input ", input.sizes(), ", got ",
+              parameter->scalar_type(), " ", parameter->sizes());
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm_mkldnn(const at::Tensor& input,
+                                                                 const c10::optional<at::Tensor>& weight,
+                                                                 const c10::optional<at::Tensor>& bias,
+                                                                 const c10::optional<at::Tensor>& running_mean,
+                                                                 const c10::optional<at::Tensor>& running_var,
+                                                                 bool training, double momentum, double eps) {
+  check_parameter("weight", weight, input);
+  check_parameter("bias", bias, input);
+  check_parameter("running_mean", running_mean, input);
+  check_parameter("running_var", running_var, input);
+  return at::native::mkldnn_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 
 // libtorch's kernels of medians read `size` numbers in a row, whatever the stride: of an expanded tensor, those of
@@ -170,6 +192,7 @@ void mend_kernels() {
   // Never destroyed: that would bring libtorch's kernels back, in an order of the process's end that nobody knows.
   static auto& mkldnn = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MkldnnCPU, __FILE__, 0);
   mkldnn.impl("zero_", &zero_mkldnn);
+  mkldnn.impl("native_batch_norm", &batch_norm_mkldnn);
   for (const char* const name : kWithoutMkldnn) {
     mkldnn.impl(name, torch::CppFunction::makeFromBoxedFunction<&refuse_mkldnn>());
   }

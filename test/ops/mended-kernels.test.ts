@@ -23,6 +23,23 @@ test.each(dtypes)('zeros of %s in the layout of oneDNN', (dtype) => {
   expect(counts()).toEqual(before);
 });
 
+test('a batch norm in the layout of oneDNN takes parameters of float32 alone, one number for each channel', () => {
+  torch.scope(() => {
+    const input = torch.rand([3, 2, 3, 4]);
+    const [weight, bias] = [torch.rand([2]), torch.rand([2])];
+    const norm = (one: Tensor, w: Tensor, b: Tensor) =>
+      torch.nn.functional.batchNorm(one, null, null, { weight: w, bias: b, training: true });
+    const result = norm(input.toMkldnn(), weight, bias);
+    expect(torch.allclose(result.toDense(), norm(input, weight, bias), { atol: 1e-5 })).toBe(true);
+    for (const wrong of [weight.to('bfloat16'), torch.rand([1]), torch.rand([3])]) {
+      expect(thrown(() => norm(input.toMkldnn(), wrong, bias)).message).toMatch(
+        /weight|2 channels|number for each channel/,
+      );
+      expect(thrown(() => norm(input.toMkldnn(), weight, wrong)).message).toMatch(/bias|number for each channel/);
+    }
+  });
+});
+
 /** An LSTM of one layer with 3 steps of a batch of 2, from 5 to 4 numbers. `sizes` replaces those of single tensors. */
 function lstm(sizes: Record<string, number[]> = {}, dtype = 'float32') {
   const of = (name: string, usual: number[]) => torch.randn(sizes[name] ?? usual).to(dtype as 'float32');
