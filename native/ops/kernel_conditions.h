@@ -199,7 +199,7 @@ inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {
 inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                             at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& loss,
                             const at::Tensor& log_alpha, int64_t blank) {
-  if (log_probs.dim() != 3 || log_alpha.dim() != 3) return true;  // the op itself refuses it
+  if (log_probs.dim() != 3 || log_alpha.dim() != 3) return false;  // the op reads the lengths before it looks
   const int64_t steps = log_probs.size(0);
   const int64_t batch = log_probs.size(1);
   const auto is_of_batch = [&](int64_t count) { return count == batch; };
