@@ -20,10 +20,10 @@ const keyOf = ({ kind, plan }) => `${kind}: ${plan.target}`;
 
 /** Makes the calls `first` to `end` in children; gives the findings to `found`. */
 async function runRange(lib, range, state) {
-  const { seed, sweep, only, skip, confirm, captureFile, found, unconfirmed, add, ends } = state;
+  const { source, skip, confirm, captureFile, found, unconfirmed, add, ends } = state;
   for (let at = range.first; at < range.end; ) {
     const worn = [...ends].filter(([, count]) => count >= ENOUGH).map(([name]) => exactly(name));
-    const options = { seed, sweep, only, first: at, end: range.end, skip: [...skip, ...worn], captureFile };
+    const options = { ...source, first: at, end: range.end, skip: [...skip, ...worn], captureFile };
     const told = await runChild(lib, options);
     add(told);
     for (const finding of told.findings) found(finding);
@@ -47,9 +47,9 @@ async function plansOf(lib, options) {
 }
 
 /** The calls before one that died only after them: the least list that still ends the child. */
-async function leastList(lib, { seed, sweep, only, first, index }) {
+async function leastList(lib, source, { first, index }) {
   const indices = Array.from({ length: index - first + 1 }, (_, i) => first + i).slice(-400);
-  let plans = await plansOf(lib, { seed, sweep, only, show: indices });
+  let plans = await plansOf(lib, { ...source, show: indices });
   const ends = async (list) => (await runChild(lib, { plans: list }, { checkMalloc: true })).end === 'crash';
   if (!(await ends(plans))) return undefined;
   for (let size = plans.length >> 1; size > 0; size >>= 1) {
@@ -63,19 +63,19 @@ async function leastList(lib, { seed, sweep, only, first, index }) {
 }
 
 /** What the campaign stores of a finding: the plans that show it, as small as they were made. */
-async function reduced(lib, finding, { seed, sweep, only }) {
+async function reduced(lib, finding, { source }) {
   const alone = await shrunk(lib, finding);
   if (alone !== undefined) return { ...finding, plans: [alone] };
   if (finding.kind !== 'crash') return { ...finding, plans: [finding.plan] };
-  const plans = await leastList(lib, { seed, sweep, only, ...finding });
+  const plans = await leastList(lib, source, finding);
   return { ...finding, plans: plans ?? [finding.plan], again: plans !== undefined };
 }
 
 /**
  * Runs `calls` calls. `workers` children run at a time. The answer has the figures and a finding for each kind and target.
- * With `sweep` the calls are those of a sweep instead of a seed's. Targets of the patterns in `skip` are not called. With `confirm`, an end counts only if the same calls end a second child at
- * the same one: what damages the heap may end the process anywhere, or not. `progress` is called after each child, `first` with
- * the first finding of a kind at a target.
+ * With `sweep` the calls are those of a sweep instead of a seed's. Targets of the patterns in `skip` are not called. With `confirm`,
+ * an end counts only if the same calls end a second child at the same one: what damages the heap may end the process anywhere, or
+ * not. `progress` is called after each child, `first` with the first finding of a kind at a target.
  */
 async function campaign(lib, options) {
   const { seed, sweep, calls, only, skip = [], workers = 1, confirm = false, shrink = true } = options;
@@ -87,9 +87,7 @@ async function campaign(lib, options) {
   const unsure = [];
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-fuzz-'));
   const state = {
-    seed,
-    sweep,
-    only,
+    source: { seed, sweep, only },
     skip,
     confirm,
     captureFile: path.join(folder, 'good.ltna'),

@@ -7,7 +7,7 @@
 const { randomInt } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
-const { commandLine } = require('../support/command-line.cjs');
+const { commandLine, wrongUse } = require('../support/command-line.cjs');
 const { callerOf, chosenOf } = require('./caller.cjs');
 const { campaign } = require('./campaign.cjs');
 const { memcheck } = require('./memcheck.cjs');
@@ -52,17 +52,17 @@ async function main() {
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
   const { sweep } = values;
   if (sweep !== undefined && !sweepNames.includes(sweep))
-    throw new Error(`expected --sweep ${sweepNames.join(' or ')}, got ${sweep}`);
+    wrongUse(`--sweep: expected ${sweepNames.join(', ')}, got ${sweep}`, USAGE);
+  if (sweep !== undefined && values.valgrind) wrongUse('expected --sweep or --valgrind, got both', USAGE);
   const calls = sweep === undefined ? Number(values.calls) : sweepCalls(sweep, values.only);
   if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
-    throw new Error('expected numbers for --seed and --calls');
+    wrongUse('expected numbers for --seed and --calls', USAGE);
   if (values.fence !== undefined && !['end', 'start'].includes(values.fence))
-    throw new Error(`expected --fence end or --fence start, got ${values.fence}`);
+    wrongUse(`--fence: expected end or start, got ${values.fence}`, USAGE);
   if (values.fence !== undefined) process.env.LTN_FENCE_AT = values.fence; // the children's
   const { libtorchVersion } = require(LIB);
-  console.log(
-    `libtorch ${libtorchVersion}, ${sweep === undefined ? `seed ${seed}` : `sweep of ${sweep}`}, ${calls} calls`,
-  );
+  const source = sweep === undefined ? `seed ${seed}` : `sweep of ${sweep}`;
+  console.log(`libtorch ${libtorchVersion}, ${source}, ${calls} calls`);
   const start = process.hrtime.bigint();
   const minutes = () => (Number(process.hrtime.bigint() - start) / 6e10).toFixed(1);
   if (values.valgrind) {
@@ -104,8 +104,8 @@ async function main() {
     for (const { kind, plans, again } of told.findings) if (again !== false) stored.push({ kind, release, plans });
     fs.writeFileSync(SEEDS, `${JSON.stringify(stored, null, 2)}\n`);
   }
-  const of = sweep === undefined ? seed.toLocaleString('en') : `sweep of ${sweep}`;
-  if (values.record) record({ ...row, seed: values.fence === undefined ? of : `${of}, fence ${values.fence}` });
+  const fenced = values.fence === undefined ? '' : `, fence ${values.fence}`;
+  if (values.record) record({ ...row, source: (sweep === undefined ? seed.toLocaleString('en') : source) + fenced });
   process.exitCode = told.findings.length > 0 ? 1 : 0;
 }
 

@@ -8,7 +8,7 @@ const PAGE = path.resolve(__dirname, '../../docs/reliability.md');
 const END = '<!-- runs end -->';
 const COLUMNS = [
   'libtorch',
-  'seed',
+  'source',
   'calls',
   'minutes',
   'results',

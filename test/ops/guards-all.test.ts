@@ -91,6 +91,13 @@ const direct: Record<string, Record<string, [call: () => unknown, message: strin
       },
       'indices: expected',
     ],
+    'kthvalue.dimname_out': [
+      () => {
+        const self = named();
+        return aten.kthvalue.dimname_out(self, 1, 'A', false, { values: zeros([0]), indices: self });
+      },
+      'indices: expected',
+    ],
     'flatten.named_out_dim': [() => aten.flatten.named_out_dim(named(), 5, 7, 'A'), 'endDim: expected'],
     'cat.names': [() => aten.cat.names([], 'A'), 'tensors: expected'],
     'align_to.ellipsis_idx': [() => aten.align_to.ellipsis_idx(named(), ['A'], 4096), 'ellipsisIdx: expected'],

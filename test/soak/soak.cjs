@@ -9,7 +9,7 @@ const { randomInt } = require('node:crypto');
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { randomOf } = require('../fuzz/random.cjs');
-const { commandLine } = require('../support/command-line.cjs');
+const { commandLine, wrongUse } = require('../support/command-line.cjs');
 const { attachPart } = require('./attach.cjs');
 const { figuresOf } = require('./processes.cjs');
 const { hostilePart, programPart } = require('./programs.cjs');
@@ -32,7 +32,7 @@ const USAGE = `usage: npm run soak -- [options]
 function readOptions() {
   const number = (text, name, least) => {
     const value = Number(text);
-    if (!(value >= least)) throw new Error(`--${name}: expected a number of at least ${least}, got ${text}`);
+    if (!(value >= least)) wrongUse(`--${name}: expected a number of at least ${least}, got ${text}`, USAGE);
     return value;
   };
   const text = { type: 'string' };
