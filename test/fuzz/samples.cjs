@@ -108,4 +108,4 @@ function samplePlan(random, targets, { DTYPES, FILLS, FLOATS, FORMS, INTEGERS, S
   return plan;
 }
 
-module.exports = { camel, isTensor, outsOf, samplePlan, samplesFor, targetNames };
+module.exports = { camel, isTensor, samplePlan, samplesFor, targetNames };

@@ -6,7 +6,7 @@
 'use strict';
 
 const { guesses } = require('../support/arguments.cjs');
-const { camel, isTensor, outsOf, samplesFor } = require('./samples.cjs');
+const { camel, isTensor, samplesFor } = require('./samples.cjs');
 
 /** The values of a sample, each with a function that gives the sample with another value in its place. */
 function placesOf(call) {
@@ -97,9 +97,7 @@ const sweeps = {
 function sweepPlans(name, targets, lists) {
   const { bases, of } = sweeps[name];
   const plans = new Set();
-  for (const { target, calls } of samplesFor(targets)) {
-    const outs = outsOf(targets, target.name);
-    if (name === 'aliases' && outs.length === 0) continue;
+  for (const { target, outs, calls } of samplesFor(targets)) {
     for (const sample of calls) {
       for (const base of bases) {
         for (const { args, options } of of(withDtypes(sample, base), outs, lists)) {
