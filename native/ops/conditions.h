@@ -31,10 +31,18 @@ bool can_all_be_copied(const Tensors& tensors) {
   return true;
 }
 
-// Whether a tensor has memory for the bytes of its storage. Zeros that autograd makes have none.
+// Whether it is the storage of zeros that autograd makes. Such a storage cannot grow: its allocator was on a stack.
+// What it was given, nothing, has a deleter of its own.
+inline bool is_of_zeros(const at::Storage& storage) {
+  static const at::DeleterFnPtr deleter = at::_efficientzerotensor({0}).storage().data_ptr().get_deleter();
+  return storage.data_ptr().get_deleter() == deleter;
+}
+
+// Whether a tensor has memory for the bytes of its storage, and can get more. Zeros that autograd makes have none.
 inline bool has_memory(const at::Tensor& tensor) {
   if (!tensor.has_storage() || !tensor.is_cpu()) return true;
-  return tensor.storage().nbytes() == 0 || tensor.storage().data() != nullptr;
+  const at::Storage& storage = tensor.storage();
+  return storage.nbytes() == 0 ? !is_of_zeros(storage) : storage.data() != nullptr;
 }
 
 // `Tensors` is a TensorList, or the list of tensors that later releases use.
@@ -158,10 +166,11 @@ inline at::IntArrayRef first_sizes(const at::Tensor& tensor, size_t count) {
 }
 
 // Whether `set_` to these sizes, which are those of the tensor already, stays in the storage. Libtorch makes the
-// storage larger for others.
+// storage larger for others, which that of zeros without memory cannot be.
 template <class Offset, class Sizes, class Strides>
 bool stays_in_storage(const at::Tensor& self, const at::Storage& source, const Offset& offset, const Sizes& sizes,
                       const Strides& strides) {
+  if (is_of_zeros(source)) return false;
   if (numbers_of(sizes) != self.sizes() || self.numel() == 0) return true;
   if (!strides.empty() && numbers_of(strides) != self.strides()) return true;
   int64_t last = number_of(offset);

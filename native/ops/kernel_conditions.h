@@ -109,6 +109,12 @@ bool is_batch(const at::Tensor& input, const Optional&... parameters) {
          (!input.is_mkldnn() || (is_float_or_none(parameters) && ...));
 }
 
+// Whether there are weights, and biases if it has them, for each layer and direction of a recurrent net.
+inline bool are_for_layers(size_t params, int64_t num_layers, bool has_biases, bool bidirectional) {
+  const int64_t each = (has_biases ? 4 : 2) * (bidirectional ? 2 : 1);
+  return num_layers <= static_cast<int64_t>(params) / each;
+}
+
 // How many packed rows there are at each step of a recurrent net: a vector, of which the kernel reads the first.
 inline bool are_batch_sizes(const at::Tensor& sizes) {
   return sizes.layout() == at::kStrided && !sizes.is_nested() && sizes.dim() == 1 && sizes.numel() > 0;

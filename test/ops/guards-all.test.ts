@@ -69,6 +69,10 @@ const direct: Record<string, Record<string, [call: () => unknown, message: strin
       () => aten.set_.source_Storage_storage_offset(torch.ones([1]), torch.ones([64]).storage(), 64, [1]),
       'storageOffset: expected',
     ],
+    'set_.source_Storage': [
+      () => aten.set_.source_Storage(torch.ones([1]), withoutMemory().storage()),
+      'source: expected a storage with memory',
+    ],
     pdist: [() => torch.pdist(torch.zeros([0, 3], { requiresGrad: true })), 'self: expected'],
   },
   "end in a graph (libtorch 2's autograd reads past the shorter list)": {
@@ -154,4 +158,22 @@ describe.each(Object.entries(direct))('calls that would %s', (_, calls) => {
     expect(error.message).toContain(message);
     expect(counts()).toEqual(before);
   });
+});
+
+test('zeros without memory or elements cannot grow', () => {
+  const before = counts();
+  torch.scope(() => {
+    const none = aten._efficientzerotensor.default([0], { dtype: 'float32' });
+    const x = torch.ones([3]);
+    for (const grow of [
+      () => none.resize_([25]),
+      () => aten.set_.source_Tensor_storage_offset(x, none, 0, [25], [1]),
+      () => aten.set_.source_Storage_storage_offset(x, none.storage(), 0, [25], [1]),
+      () => aten.set_.source_Storage(x, none.storage()),
+    ]) {
+      expect(thrown(grow).message).toMatch(/expected .+, got /);
+    }
+    expect(x.toArray()).toEqual([1, 1, 1]);
+  });
+  expect(counts()).toEqual(before);
 });
