@@ -30,7 +30,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     if (stopping) return;
     stopping = true;
-    server.close(() => console.log('all requests are answered'));
+    server.close(() => {
+      console.log('all requests are answered');
+      // Without it Node would remove these handlers before it ends, and a late signal would end it with another status.
+      process.exit();
+    });
     server.closeIdleConnections();
   });
 }
