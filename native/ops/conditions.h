@@ -34,7 +34,10 @@ bool can_all_be_copied(const Tensors& tensors) {
 // Whether it is the storage of zeros that autograd makes. Such a storage cannot grow: its allocator was on a stack.
 // What it was given, nothing, has a deleter of its own.
 inline bool is_of_zeros(const at::Storage& storage) {
-  static const at::DeleterFnPtr deleter = at::_efficientzerotensor({0}).storage().data_ptr().get_deleter();
+  static const at::DeleterFnPtr deleter = [] {
+    const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+    return at::_efficientzerotensor({0}).storage().data_ptr().get_deleter();
+  }();
   return storage.data_ptr().get_deleter() == deleter;
 }
 
