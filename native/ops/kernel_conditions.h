@@ -76,9 +76,9 @@ inline bool is_weight_norm(const at::Tensor& v, const at::Tensor& g, int64_t dim
   return dim == -1 || (has_dim(v, dim) && v.dim() > 0 && v.size(dim) > 0 && g.numel() == v.size(dim));
 }
 
-// A parameter of a batch norm: a number for each channel.
+// A parameter of a batch norm, if there is one: a number for each channel.
 inline bool is_for_channels(int64_t channels, const at::Tensor& parameter) {
-  return !parameter.defined() || parameter.numel() == channels;
+  return parameter.numel() == channels || !parameter.defined();
 }
 
 // The same if it is given.
@@ -101,12 +101,17 @@ bool is_float_or_none(const Optional& tensor) {
   return !tensor.has_value() || is_float_or_none(*tensor);
 }
 
-// oneDNN's kernel reads floats, whatever the dtype of a parameter.
+// A batch with elements, and parameters for its channels.
 template <class... Optional>
 bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   const at::IntArrayRef sizes = input.sizes();
-  return sizes.size() >= 2 && input.numel() > 0 && (is_for_channels(sizes[1], parameters) && ...) &&
-         (!input.is_mkldnn() || (is_float_or_none(parameters) && ...));
+  return sizes.size() >= 2 && input.numel() > 0 && (is_for_channels(sizes[1], parameters) && ...);
+}
+
+// The same for kernels of which oneDNN's reads floats, whatever the dtype of a parameter.
+template <class... Optional>
+bool is_batch_for_onednn(const at::Tensor& input, const Optional&... parameters) {
+  return is_batch(input, parameters...) && (!input.is_mkldnn() || (is_float_or_none(parameters) && ...));
 }
 
 // Whether there are weights, and biases if it has them, for each layer and direction of a recurrent net.

@@ -18,10 +18,7 @@
 #include <tuple>
 
 #include "native/compat.h"
-
-#ifdef LTN_HAS_MKLDNN_RNN
-#include <ATen/ops/mkldnn_rnn_layer_native.h>
-#endif
+#include "native/ops/mended_lstm.h"
 
 namespace ltn {
 namespace {
@@ -131,60 +128,6 @@ constexpr std::array kWithoutMkldnn = {
     "scatter_.src",        "scatter_.value", "scatter_.reduce", "scatter_.value_reduce", "scatter_add_",
     "scatter_reduce_.two", "index_add_",     "index_copy_",     "index_reduce_"};
 
-#ifdef LTN_HAS_MKLDNN_RNN
-
-// A layer of an LSTM in oneDNN, which `lstm` calls too: libtorch's kernel reads all tensors by the sizes that follow
-// from `input` and `hidden_size`.
-struct Layer {
-  static constexpr int64_t kLstm = 2;  // the only mode that the kernel has
-  static constexpr int64_t kGates = 4;
-
-  const at::Tensor& input;  // [steps, batch, in]
-  int64_t hidden_size;
-
-  // A dense tensor as the kernel reads it; weights may be in oneDNN's layout.
-  at::Tensor checked(const char* name, const at::Tensor& tensor, at::IntArrayRef sizes) const {
-    TORCH_CHECK(
-        tensor.sizes() == sizes && tensor.scalar_type() == input.scalar_type() && tensor.device() == input.device(),
-        "lstm: ", name, ": expected ", sizes, " of ", input.scalar_type(), ", got ", tensor.sizes(), " of ",
-        tensor.scalar_type());
-    return tensor.is_mkldnn() ? tensor : tensor.contiguous();
-  }
-  // The hidden or the cell state: [1, batch, hidden] or [batch, hidden].
-  at::Tensor state(const char* name, const at::Tensor& tensor) const {
-    TORCH_CHECK(!tensor.is_mkldnn(), "lstm: ", name, ": expected a strided tensor, got one in oneDNN's layout");
-    const int64_t batch = input.size(1);
-    if (tensor.dim() == 2) return checked(name, tensor, {batch, hidden_size});
-    return checked(name, tensor, {1, batch, hidden_size});
-  }
-  at::Tensor weight(const char* name, const at::Tensor& tensor, int64_t columns) const {
-    return checked(name, tensor, {kGates * hidden_size, columns});
-  }
-  at::Tensor bias(const char* name, const at::Tensor& tensor, bool is_read) const {
-    return is_read ? checked(name, tensor, {kGates * hidden_size}) : tensor;
-  }
-};
-
-std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> rnn_layer(
-    const at::Tensor& input, const at::Tensor& weight0, const at::Tensor& weight1, const at::Tensor& weight2,
-    const at::Tensor& weight3, const at::Tensor& hx, const at::Tensor& cx, bool reverse, at::IntArrayRef batch_sizes,
-    int64_t mode, int64_t hidden_size, int64_t num_layers, bool has_biases, bool bidirectional, bool batch_first,
-    bool train) {
-  TORCH_CHECK(mode == Layer::kLstm && batch_sizes.empty(), "lstm: expected the mode ", Layer::kLstm,
-              " without batch_sizes, got ", mode, " and ", batch_sizes);
-  TORCH_CHECK(input.dim() == 3 && !input.is_mkldnn() && input.numel() > 0 && hidden_size > 0,
-              "lstm: expected an input [steps, batch, in] with elements and a hidden size of at least 1, got ",
-              input.sizes(), " and ", hidden_size);
-  const Layer layer{input, hidden_size};
-  return at::native::mkldnn_rnn_layer(input.contiguous(), layer.weight("w_ih", weight0, input.size(2)),
-                                      layer.weight("w_hh", weight1, hidden_size),
-                                      layer.bias("b_ih", weight2, has_biases), layer.bias("b_hh", weight3, has_biases),
-                                      layer.state("h_0", hx), layer.state("c_0", cx), reverse, batch_sizes, mode,
-                                      hidden_size, num_layers, has_biases, bidirectional, batch_first, train);
-}
-
-#endif
-
 }  // namespace
 
 void mend_kernels() {
@@ -207,9 +150,7 @@ void mend_kernels() {
   cpu.impl("_weight_norm_interface_backward", &weight_norm_backward);
   static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
   sparse.impl("mul.out", &sparse_product);
-#ifdef LTN_HAS_MKLDNN_RNN
-  cpu.impl("mkldnn_rnn_layer", &rnn_layer);
-#endif
+  mend_lstm(cpu);
 }
 
 }  // namespace ltn

@@ -45,56 +45,6 @@ test('a batch norm in the layout of oneDNN takes parameters of float32 alone, on
   });
 });
 
-/** An LSTM of one layer with 3 steps of a batch of 2, from 5 to 4 numbers. `sizes` replaces those of single tensors. */
-function lstm(sizes: Record<string, number[]> = {}, dtype = 'float32') {
-  const of = (name: string, usual: number[]) => torch.randn(sizes[name] ?? usual).to(dtype as 'float32');
-  const input = of('input', [3, 2, 5]);
-  const states = [of('h', [1, 2, 4]), of('c', [1, 2, 4])];
-  const weights = [of('w_ih', [16, 5]), of('w_hh', [16, 4]), of('b_ih', [16]), of('b_hh', [16])];
-  const results = aten.lstm.input(input, states, weights, true, 1, 0, false, false, false);
-  return { input, states, weights, results };
-}
-
-test('an LSTM gives what its cell gives step by step', () => {
-  torch.scope(() => {
-    const { input, states, weights, results } = lstm();
-    let [h, c] = states.map((state) => state.select(0, 0));
-    const steps = [];
-    for (let step = 0; step < 3; step++) {
-      [h, c] = aten.lstm_cell.default(input.select(0, step), [h, c], ...weights);
-      steps.push(h!);
-    }
-    const [output, last, cell] = results;
-    expect(torch.allclose(output, torch.stack(steps), { atol: 1e-6 })).toBe(true);
-    expect(torch.allclose(last.select(0, 0), h!, { atol: 1e-6 })).toBe(true);
-    expect(torch.allclose(cell.select(0, 0), c!, { atol: 1e-6 })).toBe(true);
-  });
-});
-
-test.each<[string, number[]]>([
-  ['input', [3, 2, 6]],
-  ['h', [1, 1, 4]],
-  ['w_ih', [16, 1]],
-  ['w_ih', [1, 5]],
-  ['w_hh', [8, 4]],
-  ['w_hh', [16, 400]],
-  ['b_hh', [3, 4]],
-  // libtorch 1.13 broadcasts these
-  ...(isNew
-    ? ([
-        ['c', [1, 1, 4]],
-        ['b_ih', [1]],
-      ] as [string, number[]][])
-    : []),
-])('an LSTM with wrong sizes is an error: %s %j', (name, sizes) => {
-  for (const dtype of isNew ? ['float32', 'bfloat16'] : ['float32']) {
-    const before = counts();
-    const error = torch.scope(() => thrown(() => lstm({ [name]: sizes }, dtype)));
-    expect(error.code).toBe('ERR_TORCH_RUNTIME');
-    expect(counts()).toEqual(before);
-  }
-});
-
 test.each<[string, (self: Tensor, index: Tensor, source: Tensor) => unknown]>([
   ['scatter_.src', (self, index, source) => aten.scatter_.src(self, 0, index, source)],
   ['scatter_.reduce', (self, index, source) => aten.scatter_.reduce(self, 0, index, source, { reduce: 'add' })],

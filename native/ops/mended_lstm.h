@@ -1,0 +1,12 @@
+// The layer of an LSTM in oneDNN and its gradient (libtorch 2), which `lstm` calls inside: replaced by kernels that
+// check their arguments.
+#pragma once
+
+#include <torch/library.h>
+
+namespace ltn {
+
+// Replaces them in the library of CPU kernels. Does nothing where libtorch does not have them.
+void mend_lstm(torch::Library& cpu);
+
+}  // namespace ltn
