@@ -17,6 +17,7 @@ import type { SampleContext } from '../context';
 import { asBatch, Dataset } from '../dataset';
 import { centered, type Size, sizeOf, withShortEdge } from '../transforms/geometry';
 import { below, chance, type Drawing } from '../transforms/random';
+import { sizeInHeader } from './image-header';
 
 const FN = 'utils.data.ImageDataset';
 
@@ -103,7 +104,10 @@ async function decoded(fn: string, source: string | Uint8Array, plan: Plan, cont
   let picture = sharp(input);
   const needsSize = plan.crop !== null || typeof plan.resize === 'number';
   let [height, width] = [0, 0];
-  if (needsSize) ({ width, height } = await picture.metadata());
+  if (needsSize) {
+    const size = typeof input === 'string' ? undefined : sizeInHeader(input);
+    ({ width, height } = size ?? (await picture.metadata()));
+  }
   if (plan.resize !== null) {
     [height, width] = typeof plan.resize === 'number' ? withShortEdge(height, width, plan.resize) : plan.resize;
     picture = picture.resize({ width, height, fit: 'fill', kernel: 'linear' });
