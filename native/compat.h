@@ -39,6 +39,12 @@ namespace ltn::compat {
 // The function `copy` takes the storage of self, which sparse and oneDNN tensors lack, without looking from 2.x on.
 inline constexpr bool kCopyTakesStorage = TORCH_VERSION_MAJOR >= 2;
 
+// mkldnn_convolution takes one number for all dimensions, and looks how many there are, from 2.x on.
+inline constexpr bool kMkldnnConvolutionExpands = TORCH_VERSION_MAJOR >= 2;
+
+// topk of a quantized tensor takes one without dimensions from 2.x on.
+inline constexpr bool kQuantizedTopkTakesNumber = TORCH_VERSION_MAJOR >= 2;
+
 // floor_divide, remainder and fmod of the lowest integer by -1 have a result from some release after 2.6 on; 2.14 has.
 inline constexpr bool kRemainderOverflows =
     TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 14);

@@ -116,6 +116,12 @@ inline bool all_between(const at::Tensor& numbers, int64_t least, int64_t most) 
   return !any_integer(numbers, is_outside, by_ops);
 }
 
+// Whether 1 can be added to each.
+inline bool all_below_max(const at::Tensor& numbers) {
+  using Limits = std::numeric_limits<int64_t>;
+  return all_between(numbers, Limits::min(), Limits::max() - 1);
+}
+
 // The same for at least 0 and below the bound.
 inline bool all_below(const at::Tensor& numbers, int64_t bound) { return all_between(numbers, 0, bound - 1); }
 

@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "native/compat.h"
+#include "native/ops/kernel_conditions.h"
 #include "native/ops/mended_lstm.h"
 
 namespace ltn {
@@ -49,6 +50,23 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm_mkldnn(const at::Tenso
   check_parameter("running_mean", running_mean, input);
   check_parameter("running_var", running_var, input);
   return at::native::mkldnn_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+
+// That for other tensors divides by the sizes, and reads a number of each parameter for each channel. Other norms call
+// it inside when a tensor of theirs has no kernel of its own.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& input,
+                                                          const c10::optional<at::Tensor>& weight,
+                                                          const c10::optional<at::Tensor>& bias,
+                                                          const c10::optional<at::Tensor>& running_mean,
+                                                          const c10::optional<at::Tensor>& running_var, bool training,
+                                                          double momentum, double eps) {
+  TORCH_CHECK(
+      is_batch(input, weight, bias, running_mean, running_var) &&
+          (training || (is_given(running_mean) && is_given(running_var))),
+      "input: expected a batch with elements, parameters with a number for each channel, and, without training, "
+      "running statistics, got ",
+      input.sizes());
+  return at::native::batch_norm_cpu(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 
 // libtorch's kernels of medians read `size` numbers in a row, whatever the stride: of an expanded tensor, those of
@@ -144,13 +162,14 @@ void mend_kernels() {
   cpu.impl("nanmedian.dim_values", &median_out<&at::native::nanmedian_out_cpu>);
   cpu.impl("_embedding_bag", &embedding_bags<&at::native::_embedding_bag_cpu>);
   cpu.impl("_embedding_bag_forward_only", &embedding_bags<&at::native::_embedding_bag_forward_only_cpu>);
+  cpu.impl("native_batch_norm", &batch_norm);
   cpu.impl("native_group_norm", &group_norm);
   cpu.impl("native_group_norm_backward", &group_norm_backward);
   cpu.impl("_weight_norm_interface", &weight_norm);
   cpu.impl("_weight_norm_interface_backward", &weight_norm_backward);
   static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
   sparse.impl("mul.out", &sparse_product);
-  mend_lstm(cpu);
+  mend_lstm(cpu, mkldnn);
 }
 
 }  // namespace ltn

@@ -36,30 +36,30 @@ struct Layer {
                 input.sizes(), " and ", hidden_size);
   }
 
-  // A dense tensor as the kernels read it; weights may be in oneDNN's layout.
+  // A tensor as the kernels read it: one number after the other.
   at::Tensor checked(const char* name, const at::Tensor& tensor, at::IntArrayRef sizes) const {
+    TORCH_CHECK(!tensor.is_mkldnn(), "lstm: ", name, ": expected a strided tensor, got one in oneDNN's layout");
     TORCH_CHECK(
         tensor.sizes() == sizes && tensor.scalar_type() == input.scalar_type() && tensor.device() == input.device(),
         "lstm: ", name, ": expected ", sizes, " of ", input.scalar_type(), ", got ", tensor.sizes(), " of ",
         tensor.scalar_type());
-    return tensor.is_mkldnn() ? tensor : tensor.contiguous();
+    return tensor.contiguous();
   }
   // The hidden or the cell state: [1, batch, hidden] or [batch, hidden].
   at::Tensor state(const char* name, const at::Tensor& tensor) const {
-    TORCH_CHECK(!tensor.is_mkldnn(), "lstm: ", name, ": expected a strided tensor, got one in oneDNN's layout");
     const int64_t batch = input.size(1);
     if (tensor.dim() == 2) return checked(name, tensor, {batch, hidden_size});
     return checked(name, tensor, {1, batch, hidden_size});
   }
+  // A weight in oneDNN's layout, which is [1, 1, in, 4, hidden], is checked by oneDNN.
   at::Tensor weight(const char* name, const at::Tensor& tensor, int64_t columns) const {
-    return checked(name, tensor, {kGates * hidden_size, columns});
+    return tensor.is_mkldnn() ? tensor : checked(name, tensor, {kGates * hidden_size, columns});
   }
   at::Tensor bias(const char* name, const at::Tensor& tensor, bool is_read) const {
     return is_read ? checked(name, tensor, {kGates * hidden_size}) : tensor;
   }
   // The hidden state after each step.
   at::Tensor output(const char* name, const at::Tensor& tensor) const {
-    TORCH_CHECK(!tensor.is_mkldnn(), "lstm: ", name, ": expected a strided tensor, got one in oneDNN's layout");
     return checked(name, tensor, {input.size(0), input.size(1), hidden_size});
   }
   MaybeTensor state_if_given(const char* name, const MaybeTensor& tensor) const {
@@ -153,8 +153,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tenso
 
 }  // namespace
 
-void mend_lstm(torch::Library& cpu) {
+void mend_lstm(torch::Library& cpu, torch::Library& mkldnn) {
   cpu.impl("mkldnn_rnn_layer", &rnn_layer);
+  mkldnn.impl("mkldnn_rnn_layer", &rnn_layer);
   cpu.impl("mkldnn_rnn_layer_backward", &rnn_layer_backward);
 }
 
@@ -163,7 +164,7 @@ void mend_lstm(torch::Library& cpu) {
 #else
 
 namespace ltn {
-void mend_lstm(torch::Library&) {}
+void mend_lstm(torch::Library&, torch::Library&) {}
 }  // namespace ltn
 
 #endif

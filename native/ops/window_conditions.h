@@ -156,6 +156,15 @@ bool are_all_positive(const List& sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return number_of(size) > 0; });
 }
 
+// Whether there is a number in each list for each dimension that the window of a convolution moves along.
+template <class Stride, class Padding, class Dilation>
+bool is_convolution(const at::Tensor& self, const at::Tensor& weight, const Stride& stride, const Padding& padding,
+                    const Dilation& dilation) {
+  if (self.dim() < 3 || weight.dim() < self.dim()) return false;
+  const auto count = static_cast<size_t>(self.dim() - 2);
+  return has_length(stride, count) && has_length(padding, count) && has_length(dilation, count);
+}
+
 // Whether planes of these sizes are walked over in milliseconds if they have no elements. Others are limited by memory.
 template <class Sizes>
 bool are_plane_sizes(const Sizes& sizes) {

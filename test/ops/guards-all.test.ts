@@ -87,6 +87,9 @@ const direct: Record<string, Record<string, [call: () => unknown, message: strin
     _foreach_copy_: foreach('_foreach_copy_', 'default', ones),
     _foreach_mm: foreach('_foreach_mm', 'default', ones),
   },
+  'end, by an integer that guards.json does not carry': {
+    bincount: [() => torch.bincount(torch.tensor([0n, 2n ** 63n - 1n])), 'self: expected numbers below 2^63 - 1'],
+  },
   "end, by names, which Python's torch.ops does not take": {
     'sort.dimname_values': [
       () => {

@@ -45,6 +45,21 @@ test('a batch norm in the layout of oneDNN takes parameters of float32 alone, on
   });
 });
 
+test('group norms without elements, which libtorch makes of batch norms for quantized tensors', () => {
+  const before = counts();
+  torch.scope(() => {
+    const input = torch.rand([1, 2, 0, 4]);
+    const bias = torch.quantizePerTensor(torch.rand([2]), 0.1, 0, 'quint8');
+    const refused = [
+      () => aten.native_group_norm.default(input, null, bias, 1, 2, 0, 1, 1e-5),
+      () => torch.nn.functional.groupNorm(input, 2, null, bias),
+    ].map((call) => thrown(call));
+    for (const { code } of refused) expect(code).toBe('ERR_TORCH_RUNTIME');
+    expect(refused[0]!.message).toContain('input: expected a batch with elements');
+  });
+  expect(counts()).toEqual(before);
+});
+
 test.each<[string, (self: Tensor, index: Tensor, source: Tensor) => unknown]>([
   ['scatter_.src', (self, index, source) => aten.scatter_.src(self, 0, index, source)],
   ['scatter_.reduce', (self, index, source) => aten.scatter_.reduce(self, 0, index, source, { reduce: 'add' })],

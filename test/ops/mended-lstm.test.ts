@@ -77,7 +77,8 @@ test.each<[string, number[]]>([
 });
 
 if (isNew) {
-  const names = ['input', 'w_ih', 'w_hh', 'b_ih', 'b_hh', 'h_0', 'c_0', 'output', 'h_n', 'c_n'];
+  const weightNames = ['w_ih', 'w_hh', 'b_ih', 'b_hh'];
+  const names = ['input', ...weightNames, 'h_0', 'c_0', 'output', 'h_n', 'c_n'];
   const gradients = ['grad_output', 'grad_h_n', 'grad_c_n'];
 
   /** A gradient by a direct call, after `change` of what the layer had and gave. */
@@ -132,6 +133,40 @@ if (isNew) {
     );
     expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', message: expect.stringContaining('lstm: ') });
     expect(counts()).toEqual(before);
+  });
+
+  /** Whether a layer gives the same after `change` of one of its tensors, which puts it into oneDNN's layout. */
+  function isSameWith(name: string, change: (tensor: Tensor) => Tensor): boolean {
+    const { input, states, weights, results } = lstm();
+    const [h, c] = states;
+    const tensors: Record<string, Tensor> = {
+      input,
+      ...Object.fromEntries(weightNames.map((w, i) => [w, weights[i]!])),
+    };
+    Object.assign(tensors, { h, c });
+    tensors[name] = change(tensors[name]!);
+    const settings = [false, [], 2, 4, 1, true, false, false, false];
+    const layer = aten.mkldnn_rnn_layer.default(...Object.values(tensors), ...settings);
+    return areClose(layer.slice(0, 3), results).every(Boolean);
+  }
+
+  test.each(['w_ih', 'w_hh'])('%s in the layout of oneDNN', (name) => {
+    torch.scope(() => {
+      const packed = (weight: Tensor) => weight.view([4, 4, -1]).permute([2, 0, 1]).contiguous();
+      expect(isSameWith(name, (weight) => packed(weight).unsqueeze(0).unsqueeze(0).toMkldnn())).toBe(true);
+      for (const wrong of [
+        (weight: Tensor) => weight.toMkldnn(),
+        () => torch.rand([1, 1, 1, 4, 4]).toMkldnn(),
+        () => torch.rand([1, 1, 5, 4, 400]).toMkldnn(),
+      ]) {
+        expect(thrown(() => isSameWith(name, wrong)).code).toBe('ERR_TORCH_RUNTIME');
+      }
+    });
+  });
+
+  test.each(['input', 'b_ih', 'b_hh', 'h', 'c'])('%s in the layout of oneDNN is an error', (name) => {
+    const error = torch.scope(() => thrown(() => isSameWith(name, (tensor) => tensor.toMkldnn())));
+    expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', message: expect.stringContaining('lstm: ') });
   });
 
   test('its gradient with another hidden size is an error', () => {
