@@ -55,7 +55,8 @@ test('group norms without elements, which libtorch makes of batch norms for quan
       () => torch.nn.functional.groupNorm(input, 2, null, bias),
     ].map((call) => thrown(call));
     for (const { code } of refused) expect(code).toBe('ERR_TORCH_RUNTIME');
-    expect(refused[0]!.message).toContain('input: expected a batch with elements');
+    // the latter in libtorch 2.14
+    expect(refused[0]!.message).toMatch(/input: expected a batch with elements|Expected HxW to be greater than 0/);
   });
   expect(counts()).toEqual(before);
 });
