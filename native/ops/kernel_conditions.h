@@ -101,17 +101,19 @@ bool is_float_or_none(const Optional& tensor) {
   return !tensor.has_value() || is_float_or_none(*tensor);
 }
 
-// A batch with elements, and parameters for its channels.
+// A batch, with elements where the kernel divides by its sizes, and parameters for its channels.
 template <class... Optional>
 bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   const at::IntArrayRef sizes = input.sizes();
-  return sizes.size() >= 2 && input.numel() > 0 && (is_for_channels(sizes[1], parameters) && ...);
+  return sizes.size() >= 2 && (compat::kBatchNormTakesNothing || input.numel() > 0) &&
+         (is_for_channels(sizes[1], parameters) && ...);
 }
 
-// The same for kernels of which oneDNN's reads floats, whatever the dtype of a parameter.
+// The same for kernels of which oneDNN's needs elements, and reads floats, whatever the dtype of a parameter.
 template <class... Optional>
 bool is_batch_for_onednn(const at::Tensor& input, const Optional&... parameters) {
-  return is_batch(input, parameters...) && (!input.is_mkldnn() || (is_float_or_none(parameters) && ...));
+  return is_batch(input, parameters...) &&
+         (!input.is_mkldnn() || (input.numel() > 0 && (is_float_or_none(parameters) && ...)));
 }
 
 // Whether there are weights, and biases if it has them, for each layer and direction of a recurrent net.

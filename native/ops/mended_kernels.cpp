@@ -45,6 +45,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm_mkldnn(const at::Tenso
                                                                  const c10::optional<at::Tensor>& running_mean,
                                                                  const c10::optional<at::Tensor>& running_var,
                                                                  bool training, double momentum, double eps) {
+  TORCH_CHECK(input.numel() > 0, "input: expected a batch with elements, got ", input.sizes());
   check_parameter("weight", weight, input);
   check_parameter("bias", bias, input);
   check_parameter("running_mean", running_mean, input);

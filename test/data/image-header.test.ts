@@ -1,6 +1,10 @@
 /** The sizes that ImageDataset reads from headers are those that sharp reports. */
+import path from 'node:path';
 import sharp from 'sharp';
-import { sizeInHeader } from '../../dist/lib/data/adapters/image-header.js';
+import type * as Header from '../../lib/data/adapters/image-header';
+import { LIB } from '../support/torch';
+
+const { sizeInHeader } = require(path.join(LIB, 'data', 'adapters', 'image-header.js')) as typeof Header;
 
 /** A picture of 37 × 23 in a format. */
 const picture = () => sharp({ create: { width: 37, height: 23, channels: 3, background: '#468' } });

@@ -1,6 +1,7 @@
 /** Guards (codegen/spec/guards): calls that end the process of PyTorch are errors here, in every form of a call. */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
+import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
@@ -11,8 +12,6 @@ interface Call {
   name: string;
   /** It writes into the memory of others: whether the process dies depends on what is there. */
   corrupts?: boolean;
-  /** A later release gives a result; the guard is there too. */
-  mended?: boolean;
   /** Only with these does the process die. On others, the kernel has a result or an error, and a guard may be missing. */
   releases?: string[];
 }
@@ -46,10 +45,10 @@ async function endsInPython(some: readonly Call[], fill = 0): Promise<string[]> 
 
 test('Python dies of each of the calls, if it does not go on with corrupt memory', async () => {
   // A later release may have mended its kernel, and gives an error.
-  const allowed = ({ corrupts, mended }: Call) => [
+  const allowed = ({ corrupts }: Call) => [
     'crash',
     ...(release === '1.13' ? [] : ['error']),
-    ...(corrupts === true || (mended === true && release !== '1.13') ? ['result'] : []),
+    ...(corrupts === true ? ['result'] : []),
   ];
   let left = calls;
   let crashes = 0;
@@ -74,6 +73,33 @@ test('each is an error that names the op and the argument, and nothing is left',
     expect(told).toEqual({ call: calls[i]!.call, code: 'ERR_TORCH_RUNTIME', message: expect.any(String), tensors: 0 });
     expect(told.message).toMatch(new RegExp(`^aten::${calls[i]!.name}(\\.\\w+)?: \\w+: expected .+, got .+`));
   }
+});
+
+test('a condition falls away where libtorch has mended the kernel', () => {
+  const { aten } = untyped.ops;
+  torch.scope(() => {
+    const nothing = torch.ones([2, 0, 2]);
+    const integers = torch.ones([3], { dtype: 'int64' });
+    const zeros = aten._efficientzerotensor.default([2, 3], { dtype: 'float32' });
+    const since: [release: number, shape: number[], call: () => Tensor][] = [
+      [
+        2,
+        [2, 0, 2],
+        () => aten.native_batch_norm.default(nothing, ...Array(4).fill(torch.ones([0])), false, 0.1, 1e-5)[0],
+      ],
+      [2, [3], () => aten.smooth_l1_loss_backward.default(torch.ones([3]), integers, integers, 0, 0.5)],
+      [2.14, [1], () => aten.special_hermite_polynomial_he.n_scalar(torch.ones([1]), 1e18)],
+      [2.14, [1], () => aten.special_chebyshev_polynomial_t.default(torch.ones([1]), torch.full([1], 1e18))],
+      [2.14, [3, 0], () => aten._masked_softmax.default(torch.ones([3, 0]), torch.ones([3, 0]).bool(), 1, 2)],
+      [2.14, [], () => aten.nanmean.out(zeros, [], false, { out: torch.ones([]) })],
+    ];
+    const order = ['1.13', '2.6', '2.14'];
+    for (const [first, shape, call] of since) {
+      const isMended = order.indexOf(release) >= order.indexOf(first === 2 ? '2.6' : String(first));
+      if (isMended) expect(call().shape).toEqual(shape);
+      else expect(thrown(call).message).toContain(': expected ');
+    }
+  });
 });
 
 test('so many combinations that their sizes alone would take all memory', () => {
