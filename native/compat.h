@@ -42,14 +42,10 @@ inline constexpr bool kCopyTakesStorage = TORCH_VERSION_MAJOR >= 2;
 // A batch norm checks in training whether its batch has elements, and has a result for none otherwise, from 2.x on.
 inline constexpr bool kBatchNormTakesNothing = TORCH_VERSION_MAJOR >= 2;
 
-// The gradient of a smooth L1 loss takes integers from 2.x on.
-inline constexpr bool kSmoothL1TakesIntegers = TORCH_VERSION_MAJOR >= 2;
-
 // These are mended in some release after 2.6, and in 2.14: Chebyshev and Hermite polynomials of a high degree have a
-// formula, a masked softmax takes rows without elements, and nanmean of a result takes zeros without memory.
+// formula, and nanmean of a result takes zeros without memory.
 inline constexpr bool kPolynomialsTakeNoSteps = TORCH_VERSION_MAJOR > 2 ||
                                                 (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 14);
-inline constexpr bool kMaskedSoftmaxTakesNothing = kPolynomialsTakeNoSteps;
 inline constexpr bool kNanmeanTakesZeros = kPolynomialsTakeNoSteps;
 
 // mkldnn_convolution takes one number for all dimensions, and looks how many there are, from 2.x on.
