@@ -55,8 +55,9 @@ test('group norms without elements, which libtorch makes of batch norms for quan
       () => torch.nn.functional.groupNorm(input, 2, null, bias),
     ].map((call) => thrown(call));
     for (const { code } of refused) expect(code).toBe('ERR_TORCH_RUNTIME');
-    // the latter in libtorch 2.14
-    expect(refused[0]!.message).toMatch(/input: expected a batch with elements|Expected HxW to be greater than 0/);
+    // libtorch 2 asks for elements itself, 2.14 before it makes a batch norm of it
+    const own = release === '2.6' ? 'input tensor must have at least one element' : 'Expected HxW to be greater than 0';
+    expect(refused[0]!.message).toContain(isNew ? own : 'input: expected a batch with elements');
   });
   expect(counts()).toEqual(before);
 });
