@@ -135,13 +135,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tenso
   const at::Tensor b_hh = layer.bias("b_hh", weight4, has_biases);
   const at::Tensor h_0 = layer.state("h_0", hx);
   const at::Tensor c_0 = layer.state("c_0", cx);
-  const auto key = Workspaces::key(layer, has_biases);
-  if (!workspaces().has(key, workspace.numel())) {  // of another layer, or forgotten: the layer is run to know
-    rnn_layer(input, w_ih, w_hh, b_ih, b_hh, h_0, c_0, reverse, batch_sizes, mode, hidden_size, num_layers, has_biases,
-              bidirectional, batch_first, true);
+  bool fits = workspaces().has(Workspaces::key(layer, has_biases), workspace.numel());
+  if (!fits) {  // of another layer, or forgotten: the layer is run to know
+    const auto results = rnn_layer(input, w_ih, w_hh, b_ih, b_hh, h_0, c_0, reverse, batch_sizes, mode, hidden_size,
+                                   num_layers, has_biases, bidirectional, batch_first, true);
+    fits = std::get<3>(results).numel() == workspace.numel();
   }
-  TORCH_CHECK(workspaces().has(key, workspace.numel()) && workspace.scalar_type() == at::kByte &&
-                  workspace.layout() == at::kStrided && workspace.device() == input.device(),
+  TORCH_CHECK(fits && workspace.scalar_type() == at::kByte && workspace.layout() == at::kStrided &&
+                  workspace.device() == input.device(),
               "lstm: workspace: expected what the layer has left, got ", workspace.sizes(), " of ",
               workspace.scalar_type());
   return at::native::mkldnn_rnn_layer_backward(
