@@ -63,7 +63,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
         gradient_exports(), hook_exports(),    autocast_exports(), function_exports(), anomaly_exports(),
         memory_exports(),   library_exports(), cuda_exports(),     watch_exports(),    share_exports(),
         async_exports(),    capture_exports(), model_exports(),    optim_exports(),    distributed_exports(),
-        reducer_exports(),  trace_exports()}) {
+        reducer_exports(),  trace_exports(),   json_exports()}) {
     for (size_t i = 0; i < list.count; ++i) {
       const Export& entry = list.begin[i];
       exports.Set(entry.name, make_function(env, state->bind_export(entry.row), entry.name));

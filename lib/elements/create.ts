@@ -51,7 +51,7 @@ function dtypeCode(fn: string, dtype: DType): number {
 }
 
 /** Refuses an array whose buffer was transferred, which looks like an empty array. */
-function refuseDetached(fn: string, argument: string, { length, buffer }: TypedArray): void {
+export function refuseDetached(fn: string, argument: string, { length, buffer }: TypedArray): void {
   if (length > 0) return;
   try {
     new Uint8Array(buffer, 0, 0);

@@ -97,6 +97,7 @@ const most: Readonly<Record<string, number>> = {
   'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
   'utils.checkpoint.checkpointSequential': 4,
   'utils.assertFinite': 2,
+  'utils.parseJSON': 2,
   'utils.data.readArrow': 2,
   'utils.data.readParquet': 2,
   'utils.data.decodeImage': 2,

@@ -39,7 +39,7 @@ export const late = {
     SGD
   `),
   safetensors: names('SafetensorsFile open load loadFromStream serialize save saveToStream'),
-  utils: names('data checkpoint assertFinite Progress'),
+  utils: names('data checkpoint assertFinite parseJSON Progress'),
 };
 
 export type LateSpace = keyof typeof late;

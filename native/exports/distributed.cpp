@@ -30,13 +30,6 @@ int64_t int_at(Call& call, size_t index) { return read_int(call, call.arguments[
 std::string text_at(Call& call, size_t index) { return read_string(call, call.arguments[index], index); }
 Milliseconds milliseconds_at(Call& call, size_t index) { return Milliseconds(int_at(call, index)); }
 
-std::vector<std::string> texts_at(Call& call, size_t index) {
-  const napi_value list = call.arguments[index];
-  std::vector<std::string> texts(list_length(call, list, index, "an array of strings"));
-  for (uint32_t i = 0; i < texts.size(); ++i) texts[i] = read_string(call, list_element(call, list, i), index);
-  return texts;
-}
-
 std::vector<at::Tensor> tensors_at(Call& call, size_t index) {
   const napi_value list = call.arguments[index];
   std::vector<at::Tensor> tensors(list_length(call, list, index, "an array of tensors"));

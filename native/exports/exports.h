@@ -3,6 +3,7 @@
 
 #include <napi.h>
 
+#include <string>
 #include <vector>
 
 #include "native/audit/requests.h"
@@ -45,6 +46,14 @@ napi_value call_body(napi_env env, napi_callback_info info) {
   return run_guarded(env, info, arguments, count, &with_napi<body>);
 }
 inline Napi::Value argument(const Call& call, size_t index) { return {call.env, call.arguments[index]}; }
+
+inline std::vector<std::string> texts_at(Call& call, size_t index) {
+  const napi_value list = call.arguments[index];
+  std::vector<std::string> texts(list_length(call, list, index, "an array of strings"));
+  for (uint32_t i = 0; i < texts.size(); ++i) texts[i] = read_string(call, list_element(call, list, i), index);
+  return texts;
+}
+
 template <Body body, size_t count>
 constexpr Export exported_body(const char* name, const char* schema) {
   return {name, {name, schema, &call_body<body, count>, nullptr, 0}};
@@ -60,6 +69,7 @@ ExportList handle_exports();
 ExportList tensor_exports();
 ExportList data_exports();
 ExportList file_exports();
+ExportList json_exports();
 ExportList autograd_exports();
 ExportList autocast_exports();
 ExportList gradient_exports();

@@ -1,5 +1,9 @@
 #include "native/models/functions.h"
 
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
 namespace ltn::models {
 namespace {
 
@@ -33,6 +37,13 @@ std::vector<std::string> script_method_names(std::shared_ptr<Model> self) {
 
 std::string script_schema(std::shared_ptr<Model> self, c10::string_view method) {
   return self->method(std::string(method.data(), method.size())).schema;
+}
+
+std::string script_inlined_graph(std::shared_ptr<Model> self, c10::string_view method) {
+  torch::jit::Function* function = self->method(std::string(method.data(), method.size())).function;
+  const auto graph = torch::jit::toGraphFunction(*function).graph()->copy();
+  torch::jit::Inline(*graph);
+  return graph->toString(/*print_source_locations=*/false);
 }
 
 }  // namespace ltn::models

@@ -29,6 +29,7 @@ std::vector<std::string> script_parameter_names(std::shared_ptr<Model> self);
 std::vector<std::string> script_buffer_names(std::shared_ptr<Model> self);
 std::vector<std::string> script_method_names(std::shared_ptr<Model> self);
 std::string script_schema(std::shared_ptr<Model> self, c10::string_view method);
+std::string script_inlined_graph(std::shared_ptr<Model> self, c10::string_view method);
 
 }  // namespace models
 }  // namespace ltn

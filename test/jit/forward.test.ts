@@ -153,6 +153,11 @@ test(
     const cnn = model('cnn-training');
     expect(cnn.methods).toEqual(['forward']);
     expect(cnn.schema('forward')).toBe('forward(Tensor x) -> Tensor');
+    const graph = cnn.inlinedGraph('forward');
+    expect(graph).toMatch(/^graph\(%self/);
+    expect(graph).toContain('aten::batch_norm'); // of a module inside it
+    expect(graph).not.toContain('prim::CallMethod');
+    expect(thrown(() => cnn.inlinedGraph('backward'))).toMatchObject({ code: 'ERR_TORCH_ARGUMENT' });
     expect(cnn.isTraining()).toBe(true);
     const x = torch.randn([2, 1, 8, 8]);
     const before = cnn.namedBuffers()['norm.running_mean']!.clone();

@@ -7,6 +7,13 @@ module.exports = ({ torch, options, list, generator, nothing }) => {
   const file = 'takes a file or its bytes, and no tensor';
   return {
     'utils.assertFinite': nothing('takes a tensor or a number, and a number'),
+    'utils.parseJSON': [
+      (fire) => {
+        const text = Buffer.from('{"a":[1,2.5]}');
+        const { a } = torch.utils.parseJSON(text, options(fire, 'a', Float64Array));
+        return torch.tensor(a);
+      },
+    ],
     'utils.data.defaultCollate': [
       (fire, t) => data.defaultCollate(generator(fire, [t, ones()])),
       (fire, t) => data.defaultCollate([options(fire, 'a', [t]), { a: [ones()] }]),

@@ -1,0 +1,90 @@
+/** torch.utils.parseJSON: bodies of requests that hold many numbers. Not in PyTorch. */
+import { native } from '../addon/native';
+import { isOptions } from '../addon/options';
+import { refuseDetached } from '../elements/create';
+import { argumentError } from '../errors/errors';
+
+const FN = 'utils.parseJSON';
+
+export type NumberArrayConstructor = Float32ArrayConstructor | Float64ArrayConstructor;
+
+/** Numbers before they are copied to the arrays of the result. Larger memory is not kept. */
+let kept = new Float64Array(0);
+const MAX_KEPT = 2 ** 16;
+
+function roomFor(count: number): Float64Array {
+  if (count <= kept.length) return kept;
+  const room = new Float64Array(count);
+  if (count <= MAX_KEPT) kept = room;
+  return room;
+}
+
+/** Read once: a getter could run the program, or give something else later. */
+function membersOf(arrays: unknown): readonly [string, NumberArrayConstructor][] {
+  if (!isOptions(arrays))
+    throw argumentError(FN, 'arrays', 'an object of Float32Array or Float64Array by member', arrays);
+  const members: [string, NumberArrayConstructor][] = Object.entries(arrays);
+  for (const [name, type] of members) {
+    if (name === '__proto__') throw argumentError(FN, 'arrays', "members other than '__proto__'", name);
+    if (type !== Float32Array && type !== Float64Array) {
+      throw argumentError(FN, `arrays.${name}`, 'Float32Array or Float64Array', type);
+    }
+  }
+  return members;
+}
+
+/**
+ * `JSON.parse` of UTF-8 bytes, but flat arrays of numbers under the named members of the object are typed arrays: no JavaScript
+ * value is made for each number. A member that is absent or something else, such as a nested array, is as `JSON.parse` gives it.
+ *
+ * @param text the bytes, as of a request's body
+ * @param arrays the type of the array by the name of its member; numbers are rounded as `Float32Array.from` does it
+ * @throws SyntaxError of `JSON.parse`; ERR_TORCH_ARGUMENT
+ */
+export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayConstructor>): unknown {
+  if (!(text instanceof Uint8Array)) throw argumentError(FN, 'text', 'a Uint8Array or Buffer', text);
+  const members = membersOf(arrays);
+  refuseDetached(FN, 'text', text);
+  const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  const numbers = roomFor(Math.ceil(bytes.length / 2));
+  const names = members.map(([name]) => name);
+  const found = native.jsonArrays(bytes, names, numbers) ?? [];
+  const value = parseRest(bytes, found);
+  for (let i = 0; i < found.length; i += FIGURES) {
+    const [name, NumberArray] = members[found[i]!]!;
+    const first = found[i + 3]!;
+    (value as Record<string, unknown>)[name] = new NumberArray(numbers.subarray(first, first + found[i + 4]!));
+  }
+  if (found.length < FIGURES * members.length) convertOthers(value, members);
+  return value;
+}
+
+/** Of an array: the index of its name, where its text begins and ends, and which numbers are its. */
+const FIGURES = 5;
+
+/** What the text holds besides the arrays, with 0 in the place of each. */
+function parseRest(bytes: Buffer, found: readonly number[]): unknown {
+  if (found.length === 0) return JSON.parse(bytes.toString());
+  let rest = '';
+  let from = 0;
+  for (let i = 0; i < found.length; i += FIGURES) {
+    rest += `${bytes.toString('utf8', from, found[i + 1])}0`;
+    from = found[i + 2]!;
+  }
+  try {
+    return JSON.parse(rest + bytes.toString('utf8', from));
+  } catch {
+    return JSON.parse(bytes.toString()); // its error names the place in the whole text
+  }
+}
+
+/** The arrays that native code left to JSON.parse, as in a text that names a member twice or writes its name with an escape. */
+function convertOthers(value: unknown, members: readonly [string, NumberArrayConstructor][]): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  for (const [name, NumberArray] of members) {
+    const member = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+    if (Array.isArray(member) && member.every((each) => typeof each === 'number')) {
+      (value as Record<string, unknown>)[name] = new NumberArray(member);
+    }
+  }
+}

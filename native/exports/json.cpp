@@ -1,0 +1,44 @@
+// Arrays of numbers in JSON text: lib/utils/parse-json.ts.
+#include "native/errors/describe_tensor.h"
+#include "native/exports/exports.h"
+#include "native/json/arrays.h"
+
+namespace ltn {
+namespace {
+
+// Elements of a typed array. JavaScript may detach it, so nothing of the program runs between this and their use.
+template <class Array>
+Array array_argument(Call& call, size_t index, napi_typedarray_type type, const char* expected) {
+  const Napi::Value value = argument(call, index);
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != type) {
+    throw BadArgument(index, expected, describe_value(call.env, value));
+  }
+  return value.As<Array>();
+}
+
+// jsonArrays(text, names, numbers): the arrays of numbers under these names, five figures each (json::NumberArray), and
+// their numbers in `numbers`. Null if the text is left to JSON.parse.
+napi_value json_arrays(Call& call) {
+  const std::vector<std::string> names = texts_at(call, 1);
+  auto numbers = array_argument<Napi::Float64Array>(call, 2, napi_float64_array, "a Float64Array");
+  auto bytes = array_argument<Napi::Uint8Array>(call, 0, napi_uint8_array, "a Uint8Array");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength());
+  const json::NumberArrays read = json::find_number_arrays(text, names, numbers.Data(), numbers.ElementLength());
+  if (!read.is_read) return Napi::Env(call.env).Null();
+  std::vector<double> figures;
+  for (const auto& [name, begin, end, first, count] : read.found) {
+    for (const size_t figure : {name, begin, end, first, count}) figures.push_back(static_cast<double>(figure));
+  }
+  return to_js(call, std::move(figures));
+}
+
+const Export kJsonExports[] = {
+    exported_body<&json_arrays, 3>("jsonArrays",
+                                   "jsonArrays(Uint8Array text, str[] names, Float64Array numbers) -> float[]?"),
+};
+
+}  // namespace
+
+ExportList json_exports() { return {kJsonExports, std::size(kJsonExports)}; }
+
+}  // namespace ltn

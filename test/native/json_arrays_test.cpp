@@ -1,0 +1,74 @@
+// Arrays of numbers in JSON text.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "native/json/arrays.h"
+
+namespace ltn::json {
+namespace {
+
+struct Read {
+  bool is_read = false;
+  std::vector<std::string> texts;  // of the arrays, by the order in which they are found
+  std::vector<std::vector<double>> numbers;
+};
+
+// What is found under "a" and "b".
+Read read(const std::string& text) {
+  std::vector<double> room(text.size() / 2 + 1);
+  const NumberArrays arrays = find_number_arrays(text, {"a", "b"}, room.data(), room.size());
+  Read read;
+  read.is_read = arrays.is_read;
+  for (const NumberArray& array : arrays.found) {
+    read.texts.push_back(text.substr(array.begin, array.end - array.begin));
+    const auto first = room.begin() + static_cast<std::ptrdiff_t>(array.first);
+    read.numbers.emplace_back(first, first + static_cast<std::ptrdiff_t>(array.count));
+  }
+  return read;
+}
+
+TEST(JsonArrays, ReadsMembersOfTheObject) {
+  const Read found = read(R"( { "x" : {"a":[9]}, "b":[1, -2.5e3 ,0.1],"y":"\"]}", "a" : [] } )");
+  ASSERT_TRUE(found.is_read);
+  EXPECT_EQ(found.texts, (std::vector<std::string>{"[1, -2.5e3 ,0.1]", "[]"}));
+  EXPECT_EQ(found.numbers, (std::vector<std::vector<double>>{{1, -2500, 0.1}, {}}));
+}
+
+TEST(JsonArrays, ReadsEachFormOfANumber) {
+  const Read found =
+      read(R"({"a":[0,-0, 7,10,0.5,-0.25,1e3,1E+2,25e-1,17976931348623157e292,5e-324,0.1234567890123456789]})");
+  ASSERT_EQ(found.numbers.size(), 1U);
+  EXPECT_EQ(found.numbers[0], (std::vector<double>{0, -0.0, 7, 10, 0.5, -0.25, 1000, 100, 2.5, 17976931348623157e292,
+                                                   5e-324, 0.1234567890123456789}));
+  EXPECT_TRUE(std::signbit(found.numbers[0][1]));
+}
+
+TEST(JsonArrays, LeavesOtherValuesToAWholeParser) {
+  for (const char* value : {"5", "\"[1]\"", "[[1]]", "[1,null]", "[1,]", "[,1]", "[01]", "[+1]", "[.5]", "[1.]", "[1e]",
+                            "[1 2]", "[1e999]", "[-]", "[NaN]", "[0x1]", "{\"a\":[1]}"}) {
+    const Read found = read(std::string("{\"a\":") + value + "}");
+    EXPECT_TRUE(found.is_read) << value;
+    EXPECT_TRUE(found.texts.empty()) << value;
+  }
+}
+
+TEST(JsonArrays, LeavesOtherTextToAWholeParser) {
+  for (const char* text :
+       {"", "[1]", "5", "{", "{\"a\":[1]", "{\"a\":[1]}x", "{\"a\":[1],}", "{\"a\" [1]}", "{a:[1]}",
+        "{\"a\":[1],\"a\":[2]}", "{\"\\u0061\":[1]}", "{\"a\":[1],\"x\":\"}", "{\"x\":[1}", "{\"x\":\"\\"}) {
+    EXPECT_FALSE(read(text).is_read) << text;
+  }
+  EXPECT_TRUE(read("{}").is_read);
+}
+
+TEST(JsonArrays, WritesNoMoreThanFits) {
+  std::vector<double> room{0, 0, 42};
+  EXPECT_TRUE(find_number_arrays(R"({"a":[1,2,3]})", {"a"}, room.data(), 2).found.empty());
+  EXPECT_EQ(room[2], 42);
+}
+
+}  // namespace
+}  // namespace ltn::json
