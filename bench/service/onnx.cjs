@@ -7,7 +7,7 @@
 const fastify = require('fastify');
 const { collectDefaultMetrics, Registry } = require('prom-client');
 const { Batcher } = require('../../dist/examples/service/batcher.js');
-const { bodySchema, PIXELS, SIDE } = require('../../dist/examples/service/input.js');
+const { questionSchema, PIXELS, SIDE } = require('../../dist/examples/service/input.js');
 
 const [file, folder] = process.argv.slice(2);
 const onnx = require(folder);
@@ -36,11 +36,8 @@ async function main() {
   const register = new Registry();
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 1 });
   const app = fastify({ ajv: { customOptions: { coerceTypes: false, removeAdditional: false } } });
-  app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, { pixels: body }),
-  );
   app.get('/metrics', () => register.metrics());
-  app.post('/classify', { schema: { body: bodySchema } }, (request) => {
+  app.post('/classify', { schema: { body: questionSchema } }, (request) => {
     return batcher.add(new Float32Array(request.body.pixels)).answer;
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

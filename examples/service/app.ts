@@ -1,17 +1,20 @@
 /** The service: from HTTP to a batch and back. */
-import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import * as torch from 'libtorch-node';
-import type { Backend } from './backend';
+import type { Backend, Inferred } from './backend';
 import { Batcher } from './batcher';
 import { drainable } from './drain';
 import { sendFailure } from './failures';
 import { addHealth } from './health';
-import { acceptBytes, bodySchema, MAX_BODY_BYTES, PIXELS, type Question, SIDE } from './input';
+import { acceptInput, checkQuestion, MAX_BODY_BYTES, PIXELS, type Question, SIDE } from './input';
 import { LocalBackend } from './local';
 import { addMetrics, type Metrics } from './metrics';
 import { ModelSource } from './model-source';
 import type { Options } from './options';
 import { Workers } from './workers';
+
+/** The pixels of a request wait in plain memory for the tensor of their batch. */
+type Pixels = Question['pixels'];
 
 export interface Answer {
   digit: number;
@@ -41,14 +44,14 @@ export function createService(options: Options): Service {
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({ error: 'NOT_FOUND', message: `${request.method} ${request.url} is not a route` }),
   );
-  acceptBytes(app);
+  acceptInput(app);
   const { draining, drain } = drainable(app);
 
-  const { memoryLimitMb, loader, scripted } = options;
-  const settings = { memoryLimitMb, loader, scripted };
+  const { memoryLimitMb, loader, scripted, offLoop } = options;
+  const settings = { memoryLimitMb, loader, scripted, offLoop };
   const workers = options.workers > 0 ? new Workers(options.workers, settings, () => batcher.wake()) : undefined;
   const backend: Backend = workers ?? new LocalBackend(options.threads, settings);
-  const batcher = new Batcher<Float32Array, Answer>({
+  const batcher = new Batcher<Pixels, Answer>({
     ...options,
     slots: () => backend.slots(),
     run: (images) => {
@@ -64,9 +67,12 @@ export function createService(options: Options): Service {
   });
   addHealth(app, { source, backend, batcher, draining });
 
-  app.post<{ Body: Question }>('/classify', { schema: { body: bodySchema } }, (request, reply) =>
-    classify(batcher, request.body.pixels, reply),
-  );
+  app.post('/classify', (request, reply) => {
+    checkQuestion(request);
+    const { answer, cancel } = batcher.add(request.body.pixels);
+    reply.raw.once('close', cancel);
+    return answer;
+  });
 
   return {
     app,
@@ -81,27 +87,19 @@ export function createService(options: Options): Service {
   };
 }
 
-/** The pixels of a request wait in plain memory for the tensor of their batch. */
-function classify(
-  batcher: Batcher<Float32Array, Answer>,
-  pixels: Question['pixels'],
-  reply: FastifyReply,
-): Promise<Answer> {
-  const { answer, cancel } = batcher.add(pixels instanceof Float32Array ? pixels : new Float32Array(pixels));
-  reply.raw.once('close', cancel);
-  return answer;
-}
-
 /** Runs one batch; its tensors are freed at its end, however it ends. */
-function answerAll(backend: Backend, images: Float32Array[]): Promise<Answer[]> {
+function answerAll(backend: Backend, images: Pixels[]): Promise<Answer[]> | Answer[] {
   return torch.audit.label('route', '/classify', () =>
-    torch.scope(async () => {
+    torch.scope(() => {
       const pixels = new Float32Array(images.length * PIXELS);
       images.forEach((image, i) => void pixels.set(image, i * PIXELS));
-      const batch = torch.fromTypedArray(pixels, [images.length, 1, SIDE, SIDE]);
-      const { probabilities, version } = await backend.infer(batch);
-      const rows = probabilities.toArray() as number[][];
-      return rows.map((row) => ({ digit: row.indexOf(Math.max(...row)), probabilities: row, model: version }));
+      const inferred = backend.infer(torch.fromTypedArray(pixels, [images.length, 1, SIDE, SIDE]));
+      return inferred instanceof Promise ? inferred.then(answersOf) : answersOf(inferred);
     }),
   );
+}
+
+function answersOf({ probabilities, version }: Inferred): Answer[] {
+  const rows = probabilities.toArray() as number[][];
+  return rows.map((row) => ({ digit: row.indexOf(Math.max(...row)), probabilities: row, model: version }));
 }

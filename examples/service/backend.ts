@@ -7,8 +7,8 @@ export interface Backend {
   load(file: ModelFile): Promise<void>;
   /** How many batches it can currently run at the same time. */
   slots(): number;
-  /** The images' probabilities, and the model that computed them. The result belongs to the caller's scope. */
-  infer(images: Tensor): Promise<Inferred>;
+  /** The images' probabilities, and the model that computed them; at once for a small model. The result belongs to the caller's scope. */
+  infer(images: Tensor): Promise<Inferred> | Inferred;
   status(): WorkerStatus[];
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface BatcherOptions<Item, Answer> {
   /** How many batches may currently run at the same time. Call `wake` when that grows. */
   slots(): number;
   /** Answers in the order of the items. */
-  run(items: Item[]): Promise<Answer[]>;
+  run(items: Item[]): Promise<Answer[]> | Answer[];
 }
 
 /** An accepted item. */

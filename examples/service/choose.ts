@@ -1,6 +1,6 @@
 /**
- * Chooses between the model as it was scripted and `torch.jit.optimizeForInference` of it, by measuring: which of them is faster
- * depends on the model, the machine and the size of a batch.
+ * Chooses between the model as it was scripted and `torch.jit.optimizeForInference` of it, and between a thread of torch's pool and
+ * the event loop, by measuring: what is faster depends on the model, the machine and the size of a batch.
  */
 import { performance } from 'node:perf_hooks';
 import * as torch from 'libtorch-node';
@@ -16,12 +16,16 @@ const BORDER = 4;
 const GAIN = 1.1;
 /** How far its outputs, probabilities, may be from those of the scripted model: they round differently. */
 const TOLERANCE = 1e-4;
+/** To wake a thread costs about as much as a batch that takes less, which the event loop can afford. */
+const MAX_MS_ON_LOOP = 1;
 
 export interface Choice {
   /** Undefined if the scripted model is used for every batch. */
   optimised: torch.ScriptModule | undefined;
   /** Batches of this many images or more go to the optimised model. */
   from: number;
+  /** Batches of up to so many images run on the event loop. */
+  onLoop: number;
   /** For the log. */
   why: string;
 }
@@ -75,11 +79,38 @@ function noise(size: number): torch.Tensor {
 }
 
 /**
- * With libtorch 2.6 the second call of an optimised model on a batch of 32 does not return, so from 2.0 on none is tried.
  * Measures at load, while the model before it goes on answering. The scripted model stays the caller's; the optimised one becomes the
  * caller's.
  */
-export async function choose(scripted: torch.ScriptModule, measure = measured): Promise<Choice> {
+export async function choose(
+  scripted: torch.ScriptModule,
+  { measure = measured, offLoop = false } = {},
+): Promise<Choice> {
+  const form = await chooseForm(scripted, measure);
+  const inPool = { ...form, onLoop: 0 };
+  // A loop may take longer for other pictures than for those that are measured.
+  if (offLoop || mayLoop(scripted)) return inPool;
+  const size = Math.max(...SIZES);
+  const [ms] = await torch.scope(() => measure([form.optimised ?? scripted], noise(size)));
+  if (!(ms! <= MAX_MS_ON_LOOP)) return inPool;
+  return { ...form, onLoop: size, why: `${form.why}, on the event loop (${size} in ${ms!.toFixed(2)} ms)` };
+}
+
+/** Freezing removes what runs in training alone, such as the loop in which a batch norm checks sizes. */
+function mayLoop(scripted: torch.ScriptModule): boolean {
+  let frozen: torch.ScriptModule;
+  try {
+    frozen = torch.keep(torch.jit.freeze(scripted));
+  } catch {
+    return true; // not known: some models cannot be frozen
+  }
+  const graph = frozen.inlinedGraph('forward');
+  frozen.dispose();
+  return graph.includes('prim::Loop');
+}
+
+/** With libtorch 2.6 the second call of an optimised model on a batch of 32 does not return, so from 2.0 on none is tried. */
+async function chooseForm(scripted: torch.ScriptModule, measure: Measure): Promise<Omit<Choice, 'onLoop'>> {
   if (!torch.libtorchVersion.startsWith('1.')) {
     const why = `as scripted; with libtorch ${torch.libtorchVersion} an optimised model is not tried`;
     return { optimised: undefined, from: Number.POSITIVE_INFINITY, why };

@@ -1,45 +1,83 @@
 /** The input formats: JSON, checked against a schema, or the pixels' bytes as in memory. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as torch from 'libtorch-node';
 
 export const SIDE = 28;
 export const PIXELS = SIDE * SIDE;
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** The handler's checked input: numbers from 0 to 1. */
+/** The handler's input: numbers from 0 to 1. Typed arrays are checked already, other input by `checkQuestion`. */
 export interface Question {
-  pixels: number[] | Float32Array;
+  pixels: number[] | Float32Array | Float64Array;
 }
 
-/** Checked before any tensor is made: an invalid body is answered with 400. */
-export const bodySchema = {
-  content: {
-    'application/json': {
-      schema: {
-        type: 'object',
-        required: ['pixels'],
-        additionalProperties: false,
-        properties: {
-          pixels: {
-            type: 'array',
-            minItems: PIXELS,
-            maxItems: PIXELS,
-            items: { type: 'number', minimum: 0, maximum: 1 },
-          },
-        },
-      },
-    },
-    'application/octet-stream': { schema: {} },
+/** What a body of JSON must be, before any tensor is made. */
+export const questionSchema = {
+  type: 'object',
+  required: ['pixels'],
+  additionalProperties: false,
+  properties: {
+    pixels: { type: 'array', minItems: PIXELS, maxItems: PIXELS, items: { type: 'number', minimum: 0, maximum: 1 } },
   },
 } as const;
 
-class BadBytes extends Error {
+class BadBody extends Error {
   readonly statusCode = 400;
-  readonly code = 'BAD_BYTES';
+
+  constructor(
+    readonly code: 'BAD_BYTES' | 'BAD_JSON',
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
-/** `application/octet-stream`: 784 float32, little-endian. A schema cannot check bytes, so this does. */
-export function acceptBytes(app: FastifyInstance): void {
-  app.removeContentTypeParser('text/plain'); // Fastify's own: the schema has no such body, so nothing would check it
+export function acceptInput(app: FastifyInstance): void {
+  app.removeContentTypeParser('text/plain'); // Fastify's own, for another type of input
+  acceptJson(app);
+  acceptBytes(app);
+}
+
+/** Valid pixels are read as numbers at once; every other body by Fastify's parser, and then checked against the schema. */
+function acceptJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const pixels = pixelsIn(body as Buffer);
+    if (pixels === undefined) parse(request, body.toString(), done);
+    else done(null, { pixels } satisfies Question);
+  });
+}
+
+function pixelsIn(body: Buffer): Float64Array | undefined {
+  let question: Partial<Question> | null;
+  try {
+    question = torch.utils.parseJSON(body, { pixels: Float64Array }) as Partial<Question> | null;
+  } catch {
+    return undefined; // not JSON: Fastify's parser says so
+  }
+  const pixels = question?.pixels;
+  const isKnown = pixels instanceof Float64Array && pixels.length === PIXELS && Object.keys(question!).length === 1;
+  return isKnown && areInRange(pixels) ? pixels : undefined;
+}
+
+/** A loop, because `every` would call a function for each number. */
+function areInRange(pixels: Float64Array): boolean {
+  for (const value of pixels) if (!(value >= 0 && value <= 1)) return false;
+  return true;
+}
+
+/** @throws BadBody unless the request's body is a question */
+export function checkQuestion(request: FastifyRequest): asserts request is FastifyRequest<{ Body: Question }> {
+  const question = request.body as Partial<Question> | undefined;
+  if (ArrayBuffer.isView(question?.pixels)) return;
+  const check = request.compileValidationSchema(questionSchema, 'body');
+  if (check(question)) return;
+  const [error] = check.errors!;
+  throw new BadBody('BAD_JSON', `body${error!.instancePath} ${error!.message}`);
+}
+
+/** `application/octet-stream`: 784 float32, little-endian. */
+function acceptBytes(app: FastifyInstance): void {
   app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
       done(null, { pixels: pixelsOf(body as Buffer) } satisfies Question);
@@ -51,12 +89,13 @@ export function acceptBytes(app: FastifyInstance): void {
 
 function pixelsOf(body: Buffer): Float32Array {
   const bytes = PIXELS * Float32Array.BYTES_PER_ELEMENT;
-  if (body.length !== bytes) throw new BadBytes(`expected ${bytes} bytes, got ${body.length}`);
+  if (body.length !== bytes) throw new BadBody('BAD_BYTES', `expected ${bytes} bytes, got ${body.length}`);
   const pixels = new Float32Array(PIXELS);
   for (let i = 0; i < PIXELS; i++) {
     const value = body.readFloatLE(4 * i);
     // Written so that NaN fails too.
-    if (!(value >= 0 && value <= 1)) throw new BadBytes(`pixel ${i}: expected a number from 0 to 1, got ${value}`);
+    if (!(value >= 0 && value <= 1))
+      throw new BadBody('BAD_BYTES', `pixel ${i}: expected a number from 0 to 1, got ${value}`);
     pixels[i] = value;
   }
   return pixels;

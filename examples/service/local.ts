@@ -9,7 +9,8 @@ export class LocalBackend implements Backend {
   #model: Model | undefined;
 
   /**
-   * Each batch uses one thread and several run at once, because small products gain little from more threads.
+   * Each batch uses one thread and several run at once, because small products gain little from more threads. Small models run
+   * on the event loop (choose.ts).
    * `loader`: the module whose `loadModel` loads models; by default model.ts.
    */
   constructor(
@@ -36,9 +37,12 @@ export class LocalBackend implements Backend {
     return this.#model === undefined ? 0 : torch.asyncPool.threads;
   }
 
-  async infer(images: Tensor): Promise<Inferred> {
+  infer(images: Tensor): Promise<Inferred> | Inferred {
     const { version, forward } = this.#model!;
-    return { probabilities: await forward(images), version };
+    const result = forward(images);
+    return result instanceof Promise
+      ? result.then((probabilities) => ({ probabilities, version }))
+      : { probabilities: result, version };
   }
 
   status(): [] {

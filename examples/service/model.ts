@@ -18,8 +18,8 @@ export const versionOf = (bytes: Uint8Array): string => createHash('sha256').upd
 
 export interface Model {
   readonly version: string;
-  /** [n, 1, 28, 28] to [n, 10], on a thread of torch's pool. The result belongs to the caller's scope. */
-  forward(images: Tensor): Promise<Tensor>;
+  /** [n, 1, 28, 28] to [n, 10], on a thread of torch's pool, or at once if that takes less. The result belongs to the caller's scope. */
+  forward(images: Tensor): Promise<Tensor> | Tensor;
   /** Calls in progress finish normally, and the last one frees the memory. */
   dispose(): void;
 }
@@ -29,10 +29,12 @@ export interface LoadSettings {
   loader?: string | undefined;
   /** Whether the model runs as it was scripted, without a choice. */
   scripted: boolean;
+  /** Whether every batch runs on a thread of torch's pool, without measuring whether the event loop would take less. */
+  offLoop: boolean;
 }
 
 /** @throws ModelRefused for a file that is not a model, or not one of digits */
-export async function loadModel({ bytes, version }: ModelFile, { scripted }: LoadSettings): Promise<Model> {
+export async function loadModel({ bytes, version }: ModelFile, { scripted, offLoop }: LoadSettings): Promise<Model> {
   let script: torch.ScriptModule | undefined;
   try {
     // Loaded outside every scope and owned by us until dispose(), not by the collector.
@@ -41,7 +43,7 @@ export async function loadModel({ bytes, version }: ModelFile, { scripted }: Loa
     const model = modelOf(script, version);
     await tryOut(model); // before it is measured
     if (scripted) return model;
-    const choice = await choose(script);
+    const choice = await choose(script, { offLoop });
     console.log(`model ${version} runs ${choice.why}`);
     return modelOf(script, version, choice);
   } catch (error) {
@@ -55,11 +57,13 @@ function modelOf(script: torch.ScriptModule, version: string, choice?: Choice): 
   return {
     version,
     forward(images) {
-      const model = optimised !== undefined && images.shape[0]! >= choice!.from ? optimised : script;
-      let result: Promise<Tensor>;
-      // libtorch 2.6 runs optimised models in this mode only.
+      const size = images.shape[0]!;
+      const model = optimised !== undefined && size >= choice!.from ? optimised : script;
+      const isShort = size <= (choice?.onLoop ?? 0);
+      // libtorch 2.6 runs optimised models in this mode only. It is set when the call begins.
+      let result: Promise<Tensor> | Tensor;
       torch.inferenceMode(() => {
-        result = model.async.forward(images);
+        result = isShort ? model.forward(images) : model.async.forward(images);
       });
       return result!;
     },

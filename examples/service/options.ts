@@ -10,6 +10,8 @@ export interface Options {
   loader: string | undefined;
   /** Whether TorchScript runs as it is, without measuring its optimised form. */
   scripted: boolean;
+  /** Whether each batch runs on a thread of torch's pool, also of a small model. */
+  offLoop: boolean;
   host: string;
   port: number;
   /** Processes that run the model; 0: this one does, on its own threads. */
@@ -31,7 +33,7 @@ export interface Options {
 /** By name on the command line: the default and the description. */
 const numbers = {
   port: [8080, '0 takes a free one'],
-  workers: [0, 'processes that run the model; 0: this one does, off its event loop'],
+  workers: [0, 'processes that run the model; 0: this one does'],
   threads: [Math.max(1, os.availableParallelism() - 1), 'batches at the same time in one process'],
   'max-batch': [32, 'requests in one batch'],
   'max-wait': [2, 'ms that a batch waits for more requests'],
@@ -51,6 +53,7 @@ ${Object.entries(numbers)
   .join('\n')}
   --loader MODULE     a program with a loadModel as in model.ts, for other files than TorchScript
   --scripted          run TorchScript as it is, without measuring its optimised form
+  --off-loop          run each batch off the event loop, also of a model that takes less than a millisecond
   --verdict           record tensors, and give the verdict of leak-audit in /metrics`;
 
 /** @throws an Error with the wrong option */
@@ -62,6 +65,7 @@ export function readOptions(args: string[]): Options {
       loader: { type: 'string' },
       host: { type: 'string', default: '127.0.0.1' },
       scripted: { type: 'boolean', default: false },
+      'off-loop': { type: 'boolean', default: false },
       verdict: { type: 'boolean', default: false },
       ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, { type: 'string' }])) as Record<
         NumberName,
@@ -83,6 +87,7 @@ export function readOptions(args: string[]): Options {
     model: values.model,
     loader: values.loader === undefined ? undefined : path.resolve(values.loader),
     scripted: values.scripted,
+    offLoop: values['off-loop'],
     host: values.host,
     port: number('port'),
     workers: number('workers'),

@@ -20,7 +20,7 @@ async function chosen(name: string, measure?: Measure) {
   const before = settled();
   const scripted = torch.keep(torch.jit.load(models.pathOf(name)));
   scripted.eval();
-  const { optimised, from, why } = await choose(scripted, measure);
+  const { optimised, from, why, onLoop } = await choose(scripted, { measure });
   const differs =
     optimised === undefined
       ? null
@@ -32,7 +32,7 @@ async function chosen(name: string, measure?: Measure) {
   optimised?.dispose();
   scripted.dispose();
   expect(settled()).toEqual(before);
-  return { from, why, differs };
+  return { from, why, onLoop, differs };
 }
 
 /** Of libtorch 1.x: with later ones no optimised model is tried. */
@@ -59,6 +59,7 @@ withChoice('keeps the scripted model if the optimised one is not faster', async 
   expect(await chosen('convolutions', took({ 1: 1, 8: 1, 32: 9.5 }))).toEqual({
     from: Number.POSITIVE_INFINITY,
     why: 'as scripted, because the optimised model is not faster',
+    onLoop: 0,
     differs: null,
   });
 });
@@ -79,6 +80,31 @@ withoutChoice('tries no optimised model with a later libtorch', async () => {
   expect(await chosen('convolutions', took({ 1: 1, 8: 1, 32: 1 }))).toEqual({
     from: Number.POSITIVE_INFINITY,
     why: `as scripted; with libtorch ${torch.libtorchVersion} an optimised model is not tried`,
+    onLoop: 0,
     differs: null,
   });
+});
+
+/** A batch takes so many milliseconds with any model. */
+const taking =
+  (ms: number): Measure =>
+  (of) =>
+    of.map(() => ms);
+
+test.each([
+  ['a model that takes less than a millisecond', 'convolutions', 0.25, 32],
+  ['a model that takes longer', 'convolutions', 1.01, 0],
+  ['a model with a loop, which may take longer for other pictures', 'obedient', 0.25, 0],
+])('%s', async (_title, name, ms, onLoop) => {
+  const choice = await chosen(name, taking(ms));
+  expect(choice.onLoop).toBe(onLoop);
+  expect(choice.why.endsWith(', on the event loop (32 in 0.25 ms)')).toBe(onLoop > 0);
+});
+
+test('--off-loop is not measured', async () => {
+  const scripted = torch.keep(torch.jit.load(models.pathOf('convolutions')));
+  const { optimised, onLoop } = await choose(scripted.eval(), { measure: taking(0.25), offLoop: true });
+  expect(onLoop).toBe(0);
+  optimised?.dispose();
+  scripted.dispose();
 });
