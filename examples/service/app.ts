@@ -89,17 +89,19 @@ export function createService(options: Options): Service {
 
 /** Runs one batch; its tensors are freed at its end, however it ends. */
 function answerAll(backend: Backend, images: Pixels[]): Promise<Answer[]> | Answer[] {
-  return torch.audit.label('route', '/classify', () =>
+  const pixels = new Float32Array(images.length * PIXELS);
+  images.forEach((image, i) => void pixels.set(image, i * PIXELS));
+  // Not the scope's result, which is searched for tensors that leave the scope.
+  let answers: Answer[];
+  const answer = ({ probabilities, version }: Inferred): void => {
+    const rows = probabilities.toArray() as number[][];
+    answers = rows.map((row) => ({ digit: row.indexOf(Math.max(...row)), probabilities: row, model: version }));
+  };
+  const ended = torch.audit.label('route', '/classify', () =>
     torch.scope(() => {
-      const pixels = new Float32Array(images.length * PIXELS);
-      images.forEach((image, i) => void pixels.set(image, i * PIXELS));
       const inferred = backend.infer(torch.fromTypedArray(pixels, [images.length, 1, SIDE, SIDE]));
-      return inferred instanceof Promise ? inferred.then(answersOf) : answersOf(inferred);
+      return inferred instanceof Promise ? inferred.then(answer) : answer(inferred);
     }),
   );
-}
-
-function answersOf({ probabilities, version }: Inferred): Answer[] {
-  const rows = probabilities.toArray() as number[][];
-  return rows.map((row) => ({ digit: row.indexOf(Math.max(...row)), probabilities: row, model: version }));
+  return ended instanceof Promise ? ended.then(() => answers) : answers!;
 }

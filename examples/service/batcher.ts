@@ -57,14 +57,15 @@ export class Batcher<Item, Answer> {
 
   /** @throws Unavailable when the queue is full */
   add(item: Item): Ticket<Answer> {
-    const { maxQueue } = this.#options;
+    const { maxBatch, maxQueue } = this.#options;
     if (this.#queue.length >= maxQueue) throw new Unavailable('QUEUE_FULL', `${maxQueue} requests are waiting already`);
     let entry: Entry<Item, Answer>;
     const answer = new Promise<Answer>((resolve, reject) => {
       entry = { item, since: performance.now(), resolve, reject };
     });
     this.#queue.push(entry!);
-    this.wake();
+    // Otherwise a batch begins when the first item has waited long enough, or when another batch ends.
+    if (this.#queue.length === 1 || this.#queue.length >= maxBatch) this.wake();
     return { answer, cancel: () => this.#cancel(entry) };
   }
 

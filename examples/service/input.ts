@@ -60,9 +60,12 @@ function pixelsIn(body: Buffer): Float64Array | undefined {
   return isKnown && areInRange(pixels) ? pixels : undefined;
 }
 
-/** A loop, because `every` would call a function for each number. */
+/** `every` and iterators would call a function for each number. */
 function areInRange(pixels: Float64Array): boolean {
-  for (const value of pixels) if (!(value >= 0 && value <= 1)) return false;
+  for (let i = 0; i < pixels.length; i++) {
+    const value = pixels[i]!;
+    if (!(value >= 0 && value <= 1)) return false;
+  }
   return true;
 }
 

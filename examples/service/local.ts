@@ -14,7 +14,7 @@ export class LocalBackend implements Backend {
    * `loader`: the module whose `loadModel` loads models; by default model.ts.
    */
   constructor(
-    threads: number,
+    readonly threads: number,
     readonly settings: LoadSettings,
   ) {
     torch.setNumThreads(1);
@@ -34,7 +34,7 @@ export class LocalBackend implements Backend {
   }
 
   slots(): number {
-    return this.#model === undefined ? 0 : torch.asyncPool.threads;
+    return this.#model === undefined ? 0 : this.threads;
   }
 
   infer(images: Tensor): Promise<Inferred> | Inferred {

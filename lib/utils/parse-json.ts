@@ -53,7 +53,8 @@ export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayCo
   for (let i = 0; i < found.length; i += FIGURES) {
     const [name, NumberArray] = members[found[i]!]!;
     const first = found[i + 3]!;
-    (value as Record<string, unknown>)[name] = new NumberArray(numbers.subarray(first, first + found[i + 4]!));
+    const read = numbers.slice(first, first + found[i + 4]!);
+    (value as Record<string, unknown>)[name] = NumberArray === Float64Array ? read : new NumberArray(read);
   }
   if (found.length < FIGURES * members.length) convertOthers(value, members);
   return value;

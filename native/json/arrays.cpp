@@ -110,31 +110,27 @@ class Cursor {
     return false;
   }
 
-  // RFC 8259, section 6: without a plus, a leading zero or a bare point.
+  // RFC 8259, section 6. std::from_chars also takes a leading zero, a bare point, infinities and NaN.
   bool take_number(double& to) noexcept {
     const size_t begin = at_;
     take('-');
-    if (take('0')) {
-      if (is_digit(peek())) return false;
-    } else if (!take_digits()) {
-      return false;
-    }
-    if (take('.') && !take_digits()) return false;
-    if (take('e') || take('E')) {
-      if (!take('-')) take('+');
-      if (!take_digits()) return false;
-    }
-    return convert(text_.data() + begin, text_.data() + at_, to);
+    const bool is_zero = peek() == '0';
+    const size_t whole = at_;
+    if (!take_digits() || (is_zero && at_ - whole > 1)) return false;
+    if (take('.') && !is_digit(peek())) return false;
+    const size_t length = convert(text_.substr(begin), to);
+    at_ = begin + length;
+    return length != 0;
   }
 
-  // Beyond float64 JavaScript has Infinity or 0, which is left to it.
-  static bool convert(const char* begin, const char* end, double& to) noexcept {
+  // How much of the text is the number; 0 if it is beyond float64, where JavaScript has Infinity or 0.
+  static size_t convert(std::string_view text, double& to) noexcept {
 #if defined(__cpp_lib_to_chars)
-    const auto [stop, error] = std::from_chars(begin, end, to);
-    return error == std::errc() && stop == end;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), to);
+    return error == std::errc() ? static_cast<size_t>(stop - text.data()) : 0;
 #else  // a C++ library that reads integers only
-    static_cast<void>(begin), static_cast<void>(end), static_cast<void>(to);
-    return false;
+    static_cast<void>(text), static_cast<void>(to);
+    return 0;
 #endif
   }
 
