@@ -29,6 +29,11 @@ void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
 }  // namespace
 
 void Batch::run() noexcept {
+  run_steps();
+  end();
+}
+
+void Batch::run_steps() noexcept {
   const auto start = std::chrono::steady_clock::now();
   Step* now = nullptr;
   try {
@@ -49,7 +54,6 @@ void Batch::run() noexcept {
     if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
   }
   was_short_ = std::chrono::steady_clock::now() - start < kShortJob;
-  end();
 }
 
 void Batch::drop() noexcept {

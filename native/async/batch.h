@@ -13,7 +13,8 @@
 
 namespace ltn::async {
 
-// Lifetime: created on the environment's JS thread, passed to the pool, and freed there once its end is in the mailbox.
+// Lifetime: created on the environment's JS thread, passed to the pool, and freed there once its end is in the mailbox;
+// a short one (short_batch.h) runs and is freed where it was created.
 struct Batch final : Job {
   explicit Batch(std::shared_ptr<Strand> of) : strand(std::move(of)), id_(strand->id) {}
 
@@ -24,6 +25,8 @@ struct Batch final : Job {
 
   // Runs the steps until the end, the first failure, or until the strand or the batch is cancelled.
   void run() noexcept override;
+  // The same on the JS thread, which knows of the end.
+  void run_here() noexcept { run_steps(); }
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
   uint64_t id() const noexcept override { return id_; }
@@ -34,6 +37,7 @@ struct Batch final : Job {
   handles::Borrowed borrowed() const;
 
  private:
+  void run_steps() noexcept;
   void drop_from(Step* step) noexcept;
   void free_casts() const noexcept;
   void end() noexcept;

@@ -15,6 +15,7 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   napi_value name = nullptr;
   auto wake = std::make_unique<uv_async_t>();
   auto awake = std::make_unique<uv_idle_t>();
+  auto next_turn = std::make_unique<uv_idle_t>();
   const auto on_wake = [](uv_async_t* async) { static_cast<Mailbox*>(async->data)->deliver(); };
   if (napi_get_uv_event_loop(env, &loop) != napi_ok ||
       napi_create_string_utf8(env, "libtorch-node", NAPI_AUTO_LENGTH, &name) != napi_ok ||
@@ -27,6 +28,10 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   awake->data = mailbox.get();
   uv_unref(reinterpret_cast<uv_handle_t*>(awake.get()));
   mailbox->awake_ = awake.release();
+  uv_idle_init(loop, next_turn.get());
+  next_turn->data = mailbox.get();
+  uv_unref(reinterpret_cast<uv_handle_t*>(next_turn.get()));
+  mailbox->next_turn_ = next_turn.release();
   wake->data = mailbox.get();
   uv_unref(reinterpret_cast<uv_handle_t*>(wake.get()));
   mailbox->wake_ = wake.release();  // close() passes it to libuv
@@ -57,6 +62,18 @@ void Mailbox::post(uint64_t strand, bool was_short) noexcept {
   }
 }
 
+void Mailbox::post_here(uint64_t strand) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return;
+    waiting_.push_back(strand);
+  }
+  uv_idle_start(next_turn_, [](uv_idle_t* idle) {
+    uv_idle_stop(idle);
+    static_cast<Mailbox*>(idle->data)->deliver();
+  });
+}
+
 std::vector<uint64_t> Mailbox::take() {
   std::vector<uint64_t> strands;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -65,8 +82,12 @@ std::vector<uint64_t> Mailbox::take() {
 }
 
 void Mailbox::begin() noexcept {
-  if (under_way_++ == 0 && wake_ != nullptr) uv_ref(reinterpret_cast<uv_handle_t*>(wake_));
+  begin_here();
   if (was_short_.load(std::memory_order_relaxed)) stay_awake();
+}
+
+void Mailbox::begin_here() noexcept {
+  if (under_way_++ == 0 && wake_ != nullptr) uv_ref(reinterpret_cast<uv_handle_t*>(wake_));
 }
 
 void Mailbox::stay_awake() noexcept {
@@ -112,9 +133,11 @@ void Mailbox::close() noexcept {
   uv_close(reinterpret_cast<uv_handle_t*>(wake_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_async_t*>(handle); });
   wake_ = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(awake_),
-           [](uv_handle_t* handle) { delete reinterpret_cast<uv_idle_t*>(handle); });
-  awake_ = nullptr;
+  for (uv_idle_t** idle : {&awake_, &next_turn_}) {
+    uv_close(reinterpret_cast<uv_handle_t*>(*idle),
+             [](uv_handle_t* handle) { delete reinterpret_cast<uv_idle_t*>(handle); });
+    *idle = nullptr;
+  }
 }
 
 }  // namespace ltn::async

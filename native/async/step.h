@@ -18,8 +18,8 @@
 namespace ltn::async {
 
 // Lifetime: owned by its Strand. Thread: created and read on the environment's JS thread, run on a pool thread in
-// between. The pool's lock orders the hand-over, the mailbox's lock the return; neither side touches it while the other
-// has it.
+// between, or on the JS thread if it is short (short_batch.h). The pool's lock orders the hand-over, the mailbox's lock
+// the return; neither side touches it while the other has it.
 class Step {
  public:
   // `row`: its name and schema, for messages.
@@ -81,11 +81,10 @@ class Step {
 // must be fast, has a template per C++ signature.
 class OpStep final : public Step {
  public:
-  OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)
-      : Step(row, strand, op.schema().arguments().size()), op(std::move(op)) {}
+  OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand);
 
   const c10::OperatorHandle op;
-  const CallModes modes = CallModes::now();
+  const CallModes modes;  // of a captured call
 
   // Pops the arguments from the stack, which the op's guard sees first, and pushes the results.
   void call_boxed(torch::jit::Stack* stack) const {

@@ -41,6 +41,11 @@ std::string Step::describe() const {
   return text;
 }
 
+OpStep::OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)
+    : Step(row, strand, op.schema().arguments().size()),
+      op(std::move(op)),
+      modes(strand.captures ? CallModes::now() : CallModes{}) {}
+
 void Step::run() {
   const at::ThreadLocalStateGuard guard(modes_);
   const AutocastGuard autocast(autocast_);

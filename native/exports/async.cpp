@@ -3,6 +3,7 @@
 
 #include "native/async/batch.h"
 #include "native/async/meta_results.h"
+#include "native/async/short_batch.h"
 #include "native/convert/call_error.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
@@ -32,7 +33,8 @@ napi_value enter_strand(Call& call) {
 }
 
 // strandSubmit(id, wanted): submits the ops recorded since the last call, or with `wanted` false those left by a
-// failure. Returns whether they may write to tensors visible to the program.
+// failure. A few small ops run at once; their results come by the mailbox too. Returns whether they may write to
+// tensors visible to the program.
 napi_value submit(Call& call) {
   auto batch = std::make_unique<async::Batch>(strand_argument(call));
   if (argument(call, 1).IsArray()) {
@@ -56,10 +58,19 @@ napi_value submit(Call& call) {
     end_pool_work_first(call.state);
     EndSentinel::put(call.state);
   }
-  batch->mailbox->begin();
+  // To wake a thread, and to be woken by it, takes longer than such ops. Not past others: they may write to the same
+  // tensors.
+  const async::PoolStatus status = async::Pool::process().status();
+  const bool here = status.running + status.queued == 0 && async::is_short(*batch);
+  here ? batch->mailbox->begin_here() : batch->mailbox->begin();
   try {
-    const void* const owner = batch->mailbox.get();
-    async::Pool::process().submit(std::move(batch), owner);
+    if (here) {
+      batch->mailbox->post_here(strand);  // first, because it may throw
+      batch->run_here();
+    } else {
+      const void* const owner = batch->mailbox.get();
+      async::Pool::process().submit(std::move(batch), owner);
+    }
   } catch (...) {  // no thread could be started: nothing runs, and the caller gets the error
     call.state.mailbox()->end();
     call.state.slots().return_from(strand);

@@ -1,0 +1,84 @@
+/** A few small ops run where they are submitted; everything else in the pool. */
+
+import type * as torchTypes from 'libtorch-node';
+import { failure } from '../support/async';
+import { settled, torch, untyped } from '../support/torch';
+
+const { asyncPool } = torch;
+const inPool = (): number => asyncPool.running + asyncPool.queued;
+
+test('small ops do not enter the pool, and their results come later', async () => {
+  const before = settled();
+  const [a, b] = [torch.arange(6).view([2, 3]), torch.ones([3])];
+  let isThere = false;
+  const sum = torch.async.add(a, b, { alpha: 2 }).then((result) => {
+    isThere = true;
+    return result;
+  });
+  const chain = torch.run(() => a.mul(b).relu().sub(1).sum());
+  expect([inPool(), isThere]).toEqual([0, false]);
+  const results = [await sum, await chain];
+  expect(results.map((result) => result.toArray())).toEqual([
+    [
+      [2, 3, 4],
+      [5, 6, 7],
+    ],
+    9,
+  ]);
+  torch.disposeAll([a, b, ...results]);
+  expect(settled()).toEqual(before);
+});
+
+test('gradients and modes are those of the call', async () => {
+  const x = torch.tensor([1, 2], { requiresGrad: true });
+  const result = await torch.run(() => x.mul(x).sum());
+  expect(inPool()).toBe(0);
+  result.backward();
+  expect(x.grad!.toArray()).toEqual([2, 4]);
+  const [made] = torch.noGrad(() => [torch.async.mul(x, x)]);
+  const plain = await made!;
+  expect(plain.requiresGrad).toBe(false);
+  torch.disposeAll([x, result, plain]);
+});
+
+test('an error has the stack of the call', async () => {
+  const [a, b] = [torch.ones([2]), torch.ones([3])];
+  const error = await failure(untyped.async.add(a, b));
+  expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'aten::add.Tensor' });
+  expect(error.stack).toContain('short.test.ts');
+  torch.disposeAll([a, b]);
+});
+
+/** Calls until the thread of the pool is seen at work: it may be done before this thread looks. */
+async function seenInPool<T extends torchTypes.Tensor>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const promise = call();
+    const isSeen = inPool() > 0;
+    const result = await promise;
+    if (isSeen) return result;
+    result.dispose();
+  }
+}
+
+test('a result that grows by broadcasting is computed in the pool', async () => {
+  const column = torch.ones([4096, 1], { dtype: 'uint8' });
+  const row = column.view([1, 4096]);
+  const grown = await seenInPool(() => untyped.async.add(column, row));
+  expect(grown.shape).toEqual([4096, 4096]);
+  const sum = await seenInPool(() => torch.run(() => column.mul(column).add(row.mul(row)).sum()));
+  expect(sum.item()).toBe(2 * 4096 ** 2);
+  torch.disposeAll([column, row, grown, sum]);
+});
+
+test('a small op does not pass one that writes to its tensor', async () => {
+  const { threads } = asyncPool;
+  asyncPool.threads = 1;
+  const x = torch.zeros([2048, 2048]);
+  const last = x.select(0, 2047);
+  const written = torch.run(() => x.add_(1));
+  const next = torch.async.add(last, 1);
+  const results = [await written, await next];
+  expect(results[1]!.eq(2).all().item()).toBe(true);
+  asyncPool.threads = threads;
+  torch.disposeAll([x, last, ...results]);
+});
