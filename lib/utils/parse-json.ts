@@ -1,4 +1,5 @@
 /** torch.utils.parseJSON: bodies of requests that hold many numbers. Not in PyTorch. */
+import { types } from 'node:util';
 import { native } from '../addon/native';
 import { isOptions } from '../addon/options';
 import { refuseDetached } from '../elements/create';
@@ -42,7 +43,7 @@ function membersOf(arrays: unknown): readonly [string, NumberArrayConstructor][]
  * @throws SyntaxError of `JSON.parse`; ERR_TORCH_ARGUMENT
  */
 export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayConstructor>): unknown {
-  if (!(text instanceof Uint8Array)) throw argumentError(FN, 'text', 'a Uint8Array or Buffer', text);
+  if (!types.isUint8Array(text)) throw argumentError(FN, 'text', 'a Uint8Array or Buffer', text);
   const members = membersOf(arrays);
   refuseDetached(FN, 'text', text);
   const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
