@@ -64,8 +64,8 @@ export class Batcher<Item, Answer> {
       entry = { item, since: performance.now(), resolve, reject };
     });
     this.#queue.push(entry!);
-    // Otherwise a batch begins when the first item has waited long enough, or when another batch ends.
-    if (this.#queue.length === 1 || this.#queue.length >= maxBatch) this.wake();
+    // With a timer, a batch begins when the first item has waited long enough.
+    if (this.#timer === undefined || this.#queue.length >= maxBatch) this.wake();
     return { answer, cancel: () => this.#cancel(entry) };
   }
 
@@ -82,6 +82,7 @@ export class Batcher<Item, Answer> {
   #beginAll(): void {
     const { maxBatch, maxWaitMs, slots } = this.#options;
     clearTimeout(this.#timer);
+    this.#timer = undefined;
     while (this.#queue.length > 0 && this.#running < slots()) {
       const left = maxWaitMs - (performance.now() - this.#queue[0]!.since);
       if (this.#queue.length < maxBatch && left > 0) {

@@ -90,25 +90,34 @@ export async function choose(
 ): Promise<Choice> {
   const form = await chooseForm(scripted, measure);
   const inPool = { ...form, onLoop: 0 };
-  // A loop may take longer for other pictures than for those that are measured.
-  if (offLoop || mayLoop(scripted)) return inPool;
-  const size = Math.max(...SIZES);
-  const [ms] = await torch.scope(async () => measure([form.optimised ?? scripted], noise(size)));
-  if (!(ms! <= MAX_MS_ON_LOOP)) return inPool;
-  return { ...form, onLoop: size, why: `${form.why}, on the event loop (${size} in ${ms!.toFixed(2)} ms)` };
+  if (offLoop) return inPool;
+  try {
+    const size = Math.max(...SIZES);
+    const [ms] = await torch.scope(async () => measure([form.optimised ?? scripted], noise(size)));
+    if (!(ms! <= MAX_MS_ON_LOOP) || dependsOnPictures(scripted)) return inPool;
+    return { ...form, onLoop: size, why: `${form.why}, on the event loop (${size} in ${ms!.toFixed(2)} ms)` };
+  } catch (error) {
+    form.optimised?.dispose();
+    throw error;
+  }
 }
 
-/** Freezing removes what runs in training alone, such as the loop in which a batch norm checks sizes. */
-function mayLoop(scripted: torch.ScriptModule): boolean {
+/**
+ * Whether it has a loop or a branch, which may take longer for other pictures than for those that were measured. Freezing removes what
+ * runs in training alone, such as the loop in which a batch norm checks sizes.
+ */
+function dependsOnPictures(scripted: torch.ScriptModule): boolean {
   let frozen: torch.ScriptModule;
   try {
     frozen = torch.keep(torch.jit.freeze(scripted));
   } catch {
     return true; // not known: some models cannot be frozen
   }
-  const graph = frozen.inlinedGraph('forward');
-  frozen.dispose();
-  return graph.includes('prim::Loop');
+  try {
+    return /prim::(Loop|If)\b/.test(frozen.inlinedGraph('forward'));
+  } finally {
+    frozen.dispose();
+  }
 }
 
 /** With libtorch 2.6 the second call of an optimised model on a batch of 32 does not return, so from 2.0 on none is tried. */

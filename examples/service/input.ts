@@ -25,7 +25,7 @@ class BadBody extends Error {
   readonly statusCode = 400;
 
   constructor(
-    readonly code: 'BAD_BYTES' | 'BAD_JSON',
+    readonly code: 'BAD_BYTES' | 'FST_ERR_VALIDATION',
     message: string,
   ) {
     super(message);
@@ -76,7 +76,10 @@ export function checkQuestion(request: FastifyRequest): asserts request is Fasti
   const check = request.compileValidationSchema(questionSchema, 'body');
   if (check(question)) return;
   const [error] = check.errors!;
-  throw new BadBody('BAD_JSON', `body${error!.instancePath} ${error!.message}`);
+  throw new BadBody(
+    'FST_ERR_VALIDATION', // as where Fastify checks the schema
+    `body${error!.instancePath} ${error!.message}`,
+  );
 }
 
 /** `application/octet-stream`: 784 float32, little-endian. */

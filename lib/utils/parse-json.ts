@@ -49,7 +49,7 @@ export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayCo
   const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
   const numbers = roomFor(Math.ceil(bytes.length / 2));
   const names = members.map(([name]) => name);
-  const found = native.jsonArrays(bytes, names, numbers) ?? [];
+  const found = (names.some(hasReplacement) ? null : native.jsonArrays(bytes, names, numbers)) ?? [];
   const value = parseRest(bytes, found);
   for (let i = 0; i < found.length; i += FIGURES) {
     const [name, NumberArray] = members[found[i]!]!;
@@ -60,6 +60,9 @@ export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayCo
   if (found.length < FIGURES * members.length) convertOthers(value, members);
   return value;
 }
+
+/** Native code compares names by their bytes, but to JavaScript every invalid sequence is the same U+FFFD. */
+const hasReplacement = (name: string): boolean => /\p{Surrogate}|\ufffd/u.test(name);
 
 /** Of an array: the index of its name, where its text begins and ends, and which numbers are its. */
 const FIGURES = 5;

@@ -33,7 +33,7 @@ void Batch::run() noexcept {
   end();
 }
 
-void Batch::run_steps() noexcept {
+std::chrono::nanoseconds Batch::run_steps() noexcept {
   const auto start = std::chrono::steady_clock::now();
   Step* now = nullptr;
   try {
@@ -53,7 +53,9 @@ void Batch::run_steps() noexcept {
     strand->error = std::current_exception();
     if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
   }
-  was_short_ = std::chrono::steady_clock::now() - start < kShortJob;
+  const auto taken = std::chrono::steady_clock::now() - start;
+  was_short_ = taken < kShortJob;
+  return taken;
 }
 
 void Batch::drop() noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -25,8 +26,8 @@ struct Batch final : Job {
 
   // Runs the steps until the end, the first failure, or until the strand or the batch is cancelled.
   void run() noexcept override;
-  // The same on the JS thread, which knows of the end.
-  void run_here() noexcept { run_steps(); }
+  // The same on the JS thread, which knows of the end. Returns how long it took.
+  std::chrono::nanoseconds run_here() noexcept { return run_steps(); }
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
   uint64_t id() const noexcept override { return id_; }
@@ -37,7 +38,7 @@ struct Batch final : Job {
   handles::Borrowed borrowed() const;
 
  private:
-  void run_steps() noexcept;
+  std::chrono::nanoseconds run_steps() noexcept;
   void drop_from(Step* step) noexcept;
   void free_casts() const noexcept;
   void end() noexcept;

@@ -70,7 +70,9 @@ void Mailbox::post_here(uint64_t strand) {
   }
   uv_idle_start(next_turn_, [](uv_idle_t* idle) {
     uv_idle_stop(idle);
-    static_cast<Mailbox*>(idle->data)->deliver();
+    auto& mailbox = *static_cast<Mailbox*>(idle->data);
+    mailbox.spent_here_ = std::chrono::nanoseconds(0);
+    mailbox.deliver();
   });
 }
 

@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,7 +24,11 @@ class Mailbox {
 
   // `was_short`: the next batch is expected to end so soon that the event loop should not sleep meanwhile.
   void post(uint64_t strand, bool was_short = false) noexcept;
-  // The same on the JS thread, in the next turn of the event loop, without a wake-up.
+  // Batches may run on the JS thread for so long in each turn of the event loop, which has other work.
+  static constexpr std::chrono::microseconds kTimeHere{200};
+  bool has_time_here() const noexcept { return spent_here_ < kTimeHere; }
+  void spend_here(std::chrono::nanoseconds time) noexcept { spent_here_ += time; }
+  // post() on the JS thread: the receiver is called in the next turn of the event loop, without a wake-up.
   void post_here(uint64_t strand);
   // The strands whose batches have ended since the last call.
   std::vector<uint64_t> take();
@@ -44,12 +49,13 @@ class Mailbox {
   napi_async_context context_ = nullptr;
   uint64_t under_way_ = 0;
   std::mutex mutex_;
-  std::vector<uint64_t> waiting_;   // guarded by mutex_
-  bool closed_ = false;             // guarded by mutex_
-  uv_async_t* wake_ = nullptr;      // freed by libuv's close callback
-  uv_idle_t* awake_ = nullptr;      // likewise; while it is active, the event loop does not sleep
-  uv_idle_t* next_turn_ = nullptr;  // likewise; active while it delivers what post_here() put
-  uint64_t awake_until_ = 0;        // ns, as of uv_hrtime()
+  std::vector<uint64_t> waiting_;           // guarded by mutex_
+  bool closed_ = false;                     // guarded by mutex_
+  uv_async_t* wake_ = nullptr;              // freed by libuv's close callback
+  uv_idle_t* awake_ = nullptr;              // likewise; while it is active, the event loop does not sleep
+  uv_idle_t* next_turn_ = nullptr;          // likewise; active while it delivers what post_here() put
+  std::chrono::nanoseconds spent_here_{0};  // in this turn
+  uint64_t awake_until_ = 0;                // ns, as of uv_hrtime()
   std::atomic<bool> was_short_{false};
 };
 

@@ -11,8 +11,8 @@
 namespace ltn::async {
 namespace {
 
-// Of all steps together. With the slowest of the ops below, float64 on an old processor, that is some 100 µs.
-constexpr int64_t kMaxElements = 8192;
+// Of all steps together. The slowest of the ops below, `pow` of float64, takes some 100 µs for as many.
+constexpr int64_t kMaxElements = 4096;
 constexpr size_t kMaxSteps = 64;
 
 enum class Kind {
@@ -61,8 +61,10 @@ bool broadcast(Shape* shape, c10::IntArrayRef other) {
   return true;
 }
 
+// Complex numbers take up to ten times as long. A nested tensor has no sizes.
 bool is_plain(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.layout() == c10::kStrided && !tensor.is_quantized();
+  return tensor.is_cpu() && tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
+         !tensor.is_complex();
 }
 
 // What `elements` becomes with the elements of a shape; above kMaxElements if that is too much.
@@ -83,11 +85,15 @@ bool is_short(const Batch& batch) {
     if (kind == Kind::Other || step->is_autocast() || step->cells.size() != 1) return false;
     if (dynamic_cast<const OpStep*>(step) == nullptr) return false;
     Shape shape;
+    size_t pending = 0;
     for (const Step* used : step->recording.uses()) {
-      if (used->settled) continue;  // among the arguments
       const auto result = results.find(used);
-      if (result == results.end() || !broadcast(&shape, result->second)) return false;
+      if (result == results.end()) continue;  // of an earlier batch
+      if (!broadcast(&shape, result->second)) return false;
+      ++pending;
     }
+    // What was pending when this was recorded, and is of an earlier batch, is not among the arguments before it runs.
+    if (step->recording.values().size() != pending) return false;
     for (const c10::IValue& value : step->arguments) {
       if (!value.isTensor() || !value.toTensor().defined()) continue;
       const at::Tensor& tensor = value.toTensor();

@@ -53,20 +53,20 @@ napi_value submit(Call& call) {
   batch->intra_op_threads = at::get_num_threads();
   const napi_value writes = write_bool(call, batch->writes());
   const uint64_t strand = batch->strand->id;
+  // To wake a thread, and to be woken by it, takes longer than such ops. Not past others: they may write to the same
+  // tensors.
+  const async::PoolStatus status = async::Pool::process().status();
+  const bool here = batch->mailbox->has_time_here() && status.running + status.queued == 0 && async::is_short(*batch);
   call.state.slots().lend_to(strand, batch->borrowed());
   if (call.state.take_borrowed()) {  // the owner's hook and finalizer exist by now
     end_pool_work_first(call.state);
     EndSentinel::put(call.state);
   }
-  // To wake a thread, and to be woken by it, takes longer than such ops. Not past others: they may write to the same
-  // tensors.
-  const async::PoolStatus status = async::Pool::process().status();
-  const bool here = status.running + status.queued == 0 && async::is_short(*batch);
   here ? batch->mailbox->begin_here() : batch->mailbox->begin();
   try {
     if (here) {
       batch->mailbox->post_here(strand);  // first, because it may throw
-      batch->run_here();
+      batch->mailbox->spend_here(batch->run_here());
     } else {
       const void* const owner = batch->mailbox.get();
       async::Pool::process().submit(std::move(batch), owner);

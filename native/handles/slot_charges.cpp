@@ -198,7 +198,7 @@ bool SlotTable::empty_if_outgrown(Handle handle) {
 
 bool empty_if_outgrown(const at::Tensor& tensor) {
   if (tensor.layout() != c10::kStrided || storage_of(tensor) == nullptr) return false;
-  if (tensor.is_meta() || tensor.numel() == 0) return false;
+  if (tensor.is_meta() || tensor.is_nested() || tensor.numel() == 0) return false;  // a nested one has no strides
   uint64_t last = static_cast<uint64_t>(tensor.storage_offset());
   for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
     last += static_cast<uint64_t>(tensor.size(dim) - 1) * static_cast<uint64_t>(tensor.stride(dim));

@@ -82,3 +82,41 @@ test('a small op does not pass one that writes to its tensor', async () => {
   asyncPool.threads = threads;
   torch.disposeAll([x, last, ...results]);
 });
+
+test('many small ops at once do not run in one turn of the event loop', async () => {
+  const x = torch.rand([4096], { dtype: 'float64' });
+  let most = 0;
+  const calls = Array.from({ length: 300 }, () => {
+    const call = torch.async.pow(x, 1.5);
+    most = Math.max(most, inPool());
+    return call;
+  });
+  torch.disposeAll([x, ...(await Promise.all(calls))]);
+  expect(most).toBeGreaterThan(0);
+});
+
+test('nested tensors, whose sizes are not known', async () => {
+  const parts = [torch.tensor([-1, 2]), torch.tensor([3])];
+  const nested = untyped._nestedTensorFromTensorList(parts);
+  const result = await untyped.async.relu(nested);
+  const softened = await untyped.async.softmax(nested, 1); // in the pool
+  const padded = result.toPaddedTensor(0) as torchTypes.Tensor;
+  expect(padded.toArray()).toEqual([
+    [0, 2],
+    [3, 0],
+  ]);
+  torch.disposeAll([...parts, nested, result, softened, padded]);
+});
+
+test('what a step waits for may be large', async () => {
+  const [column, row] = [torch.ones([64, 1]), torch.ones([1, 256])];
+  const result = await torch.run(async () => {
+    const grown = column.add(row);
+    const first = grown.sum().item();
+    await null; // the batch is running
+    const second = grown.mul(2).sum();
+    return [await first, second] as const;
+  });
+  expect([result[0], result[1].item()]).toEqual([2 * 64 * 256, 4 * 64 * 256]);
+  torch.disposeAll([column, row, result[1]]);
+});

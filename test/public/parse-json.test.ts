@@ -124,6 +124,12 @@ test('random texts, whole and damaged, give what JSON.parse gives', () => {
   }
 });
 
+test('names that decode to the same text are one name', () => {
+  const text = Buffer.concat([bytes('{"\ufffd":[7],"'), Buffer.of(0xff), bytes('":"last"}')]);
+  expect(parseJSON(text, { '\ufffd': Float64Array })).toEqual({ '\ufffd': 'last' });
+  expect(parseJSON(bytes('{"\ufffd":[1,2]}'), { '\ud800': Float64Array })).toEqual({ '\ufffd': [1, 2] });
+});
+
 test('wrong arguments name what was expected', () => {
   const of = (text: unknown, arrays: unknown) => thrown(() => parseJSON(text as Uint8Array, arrays as never)).message;
   expect(of('{}', {})).toBe("utils.parseJSON: argument 'text': expected a Uint8Array or Buffer, got '{}'");
