@@ -81,9 +81,9 @@ bool is_short(const Batch& batch) {
   std::unordered_map<const Step*, Shape> results;  // of the steps before
   int64_t elements = 0;
   for (const Step* step : batch.steps) {
+    if (dynamic_cast<const OpStep*>(step) == nullptr) return false;  // first: the row of a model ends with the model
     const Kind kind = kind_of(step->row);
     if (kind == Kind::Other || step->is_autocast() || step->cells.size() != 1) return false;
-    if (dynamic_cast<const OpStep*>(step) == nullptr) return false;
     Shape shape;
     size_t pending = 0;
     for (const Step* used : step->recording.uses()) {

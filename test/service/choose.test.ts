@@ -101,6 +101,13 @@ test.each([
   expect(choice.why.endsWith(', on the event loop (32 in 0.25 ms)')).toBe(onLoop > 0);
 });
 
+test('a model that does not take so many images stays off the event loop', async () => {
+  const failing: Measure = () => {
+    throw new Error('expected one image');
+  };
+  expect((await chosen('convolutions', failing)).onLoop).toBe(0);
+});
+
 test('--off-loop is not measured', async () => {
   const scripted = torch.keep(torch.jit.load(models.pathOf('convolutions')));
   const { optimised, onLoop } = await choose(scripted.eval(), { measure: taking(0.25), offLoop: true });
