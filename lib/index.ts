@@ -14,7 +14,7 @@ import { countArguments } from './errors/arity';
 import { showInMemoryUsage } from './memory/memory-usage';
 import { startDebug } from './observe/debug';
 import { startAudit } from './observe/recording';
-import { definePendingMethods } from './tensor/pending';
+import { nameTensorMethods } from './tensor/pending';
 import './public';
 import { publics } from './addon/wrappers';
 import { publicFunction } from './call/define';
@@ -31,7 +31,8 @@ function reportMissingNamesIn(at: string, space: object): void {
 
 /** The same in those inside it, without a use of what is loaded late. */
 function reportMissingNamesInside(at: string, space: object): void {
-  for (const [name, { value: inner }] of Object.entries(Object.getOwnPropertyDescriptors(space))) {
+  for (const name of Object.getOwnPropertyNames(space)) {
+    const inner: unknown = Object.getOwnPropertyDescriptor(space, name)!.value;
     if (inner === ops || typeof inner !== 'object' || inner === null || !Object.isExtensible(inner)) continue;
     if (Object.getPrototypeOf(inner) === Object.prototype) reportMissingNamesIn(`${at}.${name}`, inner);
   }
@@ -116,7 +117,7 @@ reportMissingNames('torch.async', recordable);
 module_.async = makeAsync(recordable);
 module_.run = makeRun(module_);
 module_.asyncPool = asyncPool;
-definePendingMethods();
+nameTensorMethods();
 
 // torch.float32 === 'float32', torch.channelsLast === 'channels_last', torch.sparseCoo === 'sparse_coo'
 for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;

@@ -1,6 +1,8 @@
 /** The names of a small options object, for the generated fast paths. */
 
-const { hasOwn, getPrototypeOf, prototype } = Object;
+const { getPrototypeOf, prototype } = Object;
+/** V8 compiles a call with a name of for…in to a check of the object's shape; Object.hasOwn searches for the name. */
+const hasOwn = prototype.hasOwnProperty;
 
 /** The names that `named` found last. */
 export const names = { first: '', second: '' };
@@ -16,7 +18,7 @@ export function named(value: unknown): number {
   let second = '';
   for (const name in value) {
     // Names of Object.prototype are not the object's.
-    if (count === 2 || !hasOwn(value, name)) return 0;
+    if (count === 2 || !hasOwn.call(value, name)) return 0;
     if (count++ === 0) first = name;
     else second = name;
   }

@@ -37,7 +37,8 @@ const changed: Record<string, string> = {
 
 /** Makes writes to read-only properties throw. Sloppy mode would ignore them. */
 function refuseWriting(): void {
-  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(Tensor.prototype))) {
+  for (const name of Object.getOwnPropertyNames(Tensor.prototype)) {
+    const property = Object.getOwnPropertyDescriptor(Tensor.prototype, name)!;
     if (property.get === undefined || property.set !== undefined) continue;
     const write = Object.hasOwn(changed, name) ? `: write ${changed[name]}` : '';
     const set = () => {

@@ -9,8 +9,9 @@ const isRare = (name: string) => name.startsWith('_');
 /** Moves the names with a leading underscore to a new prototype between `object` and its current prototype. */
 export function moveRareNamesUp(object: object): void {
   const rare: object = Object.create(Object.getPrototypeOf(object));
-  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
-    if (!isRare(name) || !descriptor.configurable) continue;
+  for (const name of Object.getOwnPropertyNames(object).filter(isRare)) {
+    const descriptor = Object.getOwnPropertyDescriptor(object, name)!;
+    if (!descriptor.configurable) continue;
     Object.defineProperty(rare, name, descriptor);
     Reflect.deleteProperty(object, name);
   }

@@ -217,6 +217,7 @@ Object.assign(prototype, { _mark: undefined, _handle: undefined, _guard: undefin
 export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
 
 function pendingOf(code: number, recorder: unknown): Tensor {
+  if (!areMethodsDefined) definePendingMethods();
   const tensor = Object.create(prototype);
   tensor._mark = native.tensorMark;
   tensor._handle = code;
@@ -296,10 +297,31 @@ function readLater(name: string) {
   };
 }
 
-/** Defines the recording methods of pending tensors. Call after all tensor methods are defined. */
-export function definePendingMethods(): void {
-  const own = (name: PropertyKey, descriptor: PropertyDescriptor) =>
-    Object.defineProperty(prototype, name, { configurable: true, ...descriptor });
+/** The names of the library's own methods and properties, by the prototype that has them. */
+let namesOf: (readonly [prototype: object, names: readonly string[]])[] = [];
+
+/** Call after all tensor methods are defined, and before the program can define its own, which are not recorded as one call. */
+export function nameTensorMethods(): void {
+  namesOf = [];
+  for (let from: object = Tensor.prototype; !types.isProxy(from); from = Object.getPrototypeOf(from)) {
+    namesOf.push([from, Object.getOwnPropertyNames(from)]);
+  }
+}
+
+let areMethodsDefined = false;
+
+/** Defines the recording methods of pending tensors: a thousand, so only in a process that records. */
+function definePendingMethods(): void {
+  areMethodsDefined = true;
+  // V8 keeps the properties of such an object in a dictionary, to which it adds them in a tenth of the time.
+  Reflect.deleteProperty(prototype, '_mark');
+  prototype._mark = undefined;
+  const own = (name: PropertyKey, { value, get, set }: PropertyDescriptor) =>
+    Object.defineProperty(
+      prototype,
+      name,
+      value === undefined ? { configurable: true, get, set } : { configurable: true, value },
+    );
   for (const [name, take] of Object.entries(knownProperties)) {
     own(name, {
       get(this: PendingTensor) {
@@ -323,9 +345,10 @@ export function definePendingMethods(): void {
       return (this.unbind(0) as readonly Tensor[])[Symbol.iterator]();
     },
   });
-  for (let from: object = Tensor.prototype; !types.isProxy(from); from = Object.getPrototypeOf(from)) {
-    for (const [name, { value, get }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
+  for (const [from, names] of namesOf) {
+    for (const name of names) {
       if (name === 'constructor' || Object.hasOwn(prototype, name)) continue;
+      const { value, get } = Object.getOwnPropertyDescriptor(from, name) ?? {};
       if (get !== undefined) {
         own(name, {
           get(this: PendingTensor) {
