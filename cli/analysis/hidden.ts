@@ -72,9 +72,9 @@ export function judgeHidden(program: Program, explained: number[], options: Rule
 }
 
 /**
- * A short run has few collections, and memory that only graphs hold, which tensors account for until they are collected, then
- * rises in as few steps. It is exact right after collections. If it rose at all of them, that is not proof of a leak, but a reason
- * not to call the program clean.
+ * A short run has few collections. Tensors account for the memory of a graph until they are collected, so memory that only graphs
+ * hold rises in as few steps. It is exact right after collections. If it rose at them (see `rises`), that is not proof of a leak,
+ * but a reason not to call the program clean.
  */
 export function riseAtCollections(
   program: Program,

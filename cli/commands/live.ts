@@ -140,11 +140,9 @@ async function onScreen(source: LiveSource, options: Options): Promise<void> {
   try {
     await repeat(options, async (end) => {
       stop = end;
-      // While paused, the screen does not change.
-      if (!paused && source.ended === undefined) {
-        const state = await source.look();
-        if (state !== undefined) history.add(state);
-      }
+      // While paused, the process is still asked, because it drops clients that send nothing; the figures stay.
+      const state = source.ended === undefined ? await source.look() : undefined;
+      if (!paused && state !== undefined) history.add(state);
       draw();
     });
   } finally {

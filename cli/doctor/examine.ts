@@ -1,4 +1,4 @@
-/** Runs the probe and collects its results and facts on the machine. */
+/** Runs the probe and collects its results and facts about the machine. */
 import { fork } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';

@@ -58,7 +58,7 @@ function sinceText({ sinceMs, onsetMs, cause }: SiteReport, { attached }: Summar
 const freedText = ({ freedMs }: SiteReport) =>
   freedMs === null ? '' : `, and was freed only in the last ${formatDuration(Math.max(1, freedMs))}`;
 
-/** The growth of its graph counts as well. */
+/** Whether most of the site's growth is memory that no tensor accounts for, its graph's nodes included. */
 const isHidden = ({ hiddenGrowthBytesPerMinute: hidden, growthBytesPerMinute: growth, graph }: SiteReport) =>
   hidden > 0 && hidden + (graph?.processBytesPerMinute ?? 0) >= growth;
 

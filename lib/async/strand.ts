@@ -149,8 +149,11 @@ export class Strand implements Recorder {
 
   record(fn: () => unknown, op?: string): unknown {
     if (this.failure !== null) throw this.failure.error;
-    if (this.closed)
-      throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results can no longer be used');
+    if (this.closed) {
+      const message =
+        'torch.run: expected its pending results to be used before it ends, got an op afterwards: return them from the function';
+      throw codedError(Error, 'ERR_TORCH_PENDING', message);
+    }
     const { entered } = shared;
     const inside = flags[Flag.Recording] !== RecordingMode.Off;
     if (!inside || entered !== this.id) this.enter();
@@ -209,7 +212,8 @@ export class Strand implements Recorder {
   private send(wanted: readonly (PendingTensor | PendingValue)[] | null): void {
     try {
       if (this.failure !== null) throw this.failure.error;
-      if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended');
+      if (this.closed)
+        throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run: expected a run in progress, got one that has ended');
       this.recorded = false;
       this.current = this.queued;
       this.queued = [];
@@ -327,7 +331,9 @@ export class Strand implements Recorder {
   private codeOf(pending: PendingTensor | PendingValue): number {
     // Step numbers belong to one strand.
     if (pending.recorder !== this) {
-      throw codedError(Error, 'ERR_TORCH_PENDING', 'the result of a torch.run holds a pending tensor of another one');
+      const message =
+        'torch.run: expected pending tensors of this run in its result, got one of another run: await that run first';
+      throw codedError(Error, 'ERR_TORCH_PENDING', message);
     }
     return pending instanceof PendingValue ? pending.code : pending._handle;
   }

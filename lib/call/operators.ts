@@ -8,11 +8,11 @@ import { reportMissingNames } from './misses';
 
 const instead = {
   number:
-    'Tensor: an operator or function of JavaScript asks for a number: write t.item() for the number of a tensor with one ' +
-    'element, a.sub(b) for a - b, a.mul(b) for a * b, a.gt(b) for a > b, t.neg() for -t',
+    'Tensor: expected a number in an operator or function of JavaScript, got a Tensor: write t.item() for the number of a ' +
+    'tensor with one element, a.sub(b) for a - b, a.mul(b) for a * b, a.gt(b) for a > b, t.neg() for -t',
   default:
-    'Tensor: + and == of JavaScript take no tensors: write a.add(b) for a + b, a.eq(b) for a == b, t.item() for the number ' +
-    'of a tensor with one element, String(t) for text',
+    'Tensor: expected numbers or strings with + and == of JavaScript, got a Tensor: write a.add(b) for a + b, a.eq(b) for ' +
+    'a == b, t.item() for the number of a tensor with one element, String(t) for text',
 };
 
 function toPrimitive(this: Tensor, hint: string): string {

@@ -3,7 +3,7 @@ import { refuseRecording } from '../autograd/tuples';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import type { Generator } from './arguments';
-import { batchesOf as batchesOfOrder, chunked } from './batches';
+import { batchesOf, chunked } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { type Form, stacksSamples } from './fetch';
 import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
@@ -12,14 +12,14 @@ import { drawSeed } from './order';
 import {
   type DataLoaderState,
   isStateful,
-  Progress,
+  PassProgress,
   readState,
   restoreGenerators,
   resumeOf,
   stateBetween,
   stateOfPass,
 } from './progress';
-import { batchesOf } from './samplers';
+import { numberOfBatches } from './samplers';
 import { WorkerSource } from './workers/pass';
 import { Pool } from './workers/pool';
 
@@ -39,7 +39,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   readonly #plan: Plan;
   /** The number of the next pass. */
   #next = 0;
-  #current: Progress | null = null;
+  #current: PassProgress | null = null;
   /** The state with which the next pass begins. */
   #loaded: DataLoaderState | null = null;
   #pool: Pool | null = null;
@@ -80,7 +80,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
     const { stream, sampler, batchSampler, batchSize, dropLast } = this.#plan;
     const from = (stream ?? batchSampler ?? sampler) as { length?: unknown };
     const length = typeof from.length === 'number' ? from.length : undefined;
-    return batchSampler === null ? batchesOf(length, batchSize ?? 1, dropLast) : length;
+    return batchSampler === null ? numberOfBatches(length, batchSize ?? 1, dropLast) : length;
   }
 
   /** A pass, which `await using` ends as well. */
@@ -102,7 +102,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   }
 
   /**
-   * Where the pass is: save it between two batches, and `loadStateDict` continues behind the last one, also in another
+   * Where the pass is: save it between two batches, and `loadStateDict` continues after the last one, also in another
    * process. The default generator is not part of it: `torch.getRngState()`.
    */
   stateDict(): DataLoaderState {
@@ -144,7 +144,7 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
     return this.dispose();
   }
 
-  /** @internal Whether no tensor of a batch can be one that the program has already. */
+  /** @internal Whether every tensor of a batch is new: the program cannot hold it already. */
   get _makesBatches(): boolean {
     const { numWorkers, batchSize, batchSampler, collateFn, map } = this.#plan;
     if (numWorkers > 0) return true;
@@ -170,21 +170,21 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   }
 
   /** Python draws a seed from the loader's generator for each pass. */
-  #begin(): Progress {
+  #begin(): PassProgress {
     refuseRecording(FN);
     (this.#plan.signal as AbortSignal | null)?.throwIfAborted();
     const loaded = this.#loaded;
     this.#loaded = null;
     const epoch = this.#next++;
     const seed = loaded?.seed == null ? drawSeed(this.#plan.generator) : BigInt(loaded.seed);
-    const progress = new Progress(epoch, seed, loaded, () => {
+    const progress = new PassProgress(epoch, seed, loaded, () => {
       if (this.#current === progress) this.#current = null;
     });
     this.#current = progress;
     return progress;
   }
 
-  #source(progress: Progress, sync: boolean): Source {
+  #source(progress: PassProgress, sync: boolean): Source {
     const plan = this.#plan;
     const resume = resumeOf(progress.resumed);
     const batched = plan.batchSize !== null || plan.batchSampler !== null;
@@ -192,13 +192,13 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
     const skip = hasCursor ? 0 : (resume?.batches ?? 0);
     if (plan.numWorkers > 0) {
       this.#pool ??= this.#newPool();
-      const batches = plan.stream === null ? batchesOfOrder(plan, resume) : null;
+      const batches = plan.stream === null ? batchesOf(plan, resume) : null;
       return new WorkerSource(plan, this.#pool, batches, progress, skip);
     }
     const form: Form = { batched, collate: plan.collateFn };
     if (plan.stream !== null) {
       return new StreamSource(plan.stream, form, plan.batchSize ?? 1, plan.dropLast, skip, progress, sync);
     }
-    return new IndexedSource(plan.map!, form, batchesOfOrder(plan, resume), progress, progress);
+    return new IndexedSource(plan.map!, form, batchesOf(plan, resume), progress, progress);
   }
 }

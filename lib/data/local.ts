@@ -6,7 +6,7 @@ import { asUser } from '../lifetimes/user-code';
 import type { Batches } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
-import type { Progress } from './progress';
+import type { PassProgress } from './progress';
 
 /** Where batches come from: undefined at the end, or a promise. */
 export interface Source {
@@ -23,7 +23,7 @@ export class IndexedSource implements Source {
     form: Form,
     readonly batches: Batches,
     readonly pass: Pass,
-    readonly progress: Progress,
+    readonly progress: PassProgress,
   ) {
     this.#fetcher = new Fetcher(dataset, form);
   }
@@ -60,7 +60,7 @@ export class StreamSource implements Source {
     readonly dropLast: boolean,
     /** Batches to leave out. */
     public skip: number,
-    readonly progress: Pick<Progress, 'ended' | 'advance'>,
+    readonly progress: Pick<PassProgress, 'ended' | 'advance'>,
     readonly sync: boolean,
   ) {
     this.#ended = progress.ended;
@@ -168,7 +168,7 @@ export class AsyncPass implements AsyncIterableIterator<any> {
 
   constructor(
     readonly source: Source,
-    readonly progress: Progress,
+    readonly progress: PassProgress,
     readonly signal: AbortSignal | null,
   ) {}
 
@@ -286,7 +286,7 @@ export class SyncPass implements IterableIterator<any> {
   #ended = false;
   constructor(
     readonly source: Source,
-    readonly progress: Progress,
+    readonly progress: PassProgress,
     readonly signal: AbortSignal | null,
   ) {}
 

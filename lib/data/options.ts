@@ -127,7 +127,7 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
   const given = ownOptions(FN, options, known);
   const isMap = Array.isArray(dataset) || isMapDataset(dataset);
   if (!isMap && !isIterable(dataset)) {
-    throw argumentError(FN, 'dataset', 'getItem(index) and a length, or an iterator', dataset);
+    throw argumentError(FN, 'dataset', 'a dataset with getItem(index) and length, or an iterable', dataset);
   }
   const shuffle = flagOf(FN, 'shuffle', given.shuffle, false);
   const dropLast = flagOf(FN, 'dropLast', given.dropLast, false);

@@ -25,11 +25,11 @@ export interface DataLoaderState {
 }
 
 /** One pass over the dataset. */
-export class Progress {
+export class PassProgress {
   position: number;
   mark: Mark | null = null;
   ended: boolean;
-  /** The dataset's cursor behind the last batch, if a worker reads it. */
+  /** The dataset's cursor after the last batch, if a worker reads it. */
   cursor: { readonly value: unknown } | null = null;
 
   constructor(
@@ -61,7 +61,11 @@ export const isStateful = (dataset: unknown): dataset is Stateful =>
   typeof (dataset as Stateful | null | undefined)?.stateDict === 'function';
 
 /** The state of a pass. */
-export function stateOfPass(progress: Progress, generators: readonly Generator[], dataset: unknown): DataLoaderState {
+export function stateOfPass(
+  progress: PassProgress,
+  generators: readonly Generator[],
+  dataset: unknown,
+): DataLoaderState {
   const { mark, resumed } = progress;
   const started = progress.position > 0;
   const order =
@@ -96,7 +100,7 @@ export function stateBetween(epoch: number, generators: readonly Generator[], da
   };
 }
 
-function cursorOf(dataset: unknown, read: Progress['cursor']): { dataset?: unknown } {
+function cursorOf(dataset: unknown, read: PassProgress['cursor']): { dataset?: unknown } {
   if (read !== null) return { dataset: read.value };
   return isStateful(dataset) ? { dataset: dataset.stateDict() } : {};
 }

@@ -242,7 +242,7 @@ export class BatchSampler extends Sampler<number[]> {
 
   /** The number of batches; undefined for a sampler without a length. */
   get length(): number | undefined {
-    return batchesOf(this.sampler.length, this.batchSize, this.dropLast);
+    return numberOfBatches(this.sampler.length, this.batchSize, this.dropLast);
   }
 
   *[Symbol.iterator](): Iterator<number[]> {
@@ -256,6 +256,6 @@ export class BatchSampler extends Sampler<number[]> {
   }
 }
 
-export function batchesOf(samples: number | undefined, size: number, dropLast: boolean): number | undefined {
+export function numberOfBatches(samples: number | undefined, size: number, dropLast: boolean): number | undefined {
   return samples === undefined ? undefined : dropLast ? Math.floor(samples / size) : Math.ceil(samples / size);
 }

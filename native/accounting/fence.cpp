@@ -44,12 +44,12 @@ bool at_start() noexcept {
   return is;
 }
 
-size_t pages_of(size_t bytes) noexcept { return (bytes + page() - 1) / page() * page(); }
+size_t round_up_to_pages(size_t bytes) noexcept { return (bytes + page() - 1) / page() * page(); }
 
 }  // namespace
 
 void* take_fenced(size_t bytes) noexcept {
-  const size_t data = pages_of(bytes);
+  const size_t data = round_up_to_pages(bytes);
   if (data < bytes || data + 2 * page() < data) return nullptr;
   void* const memory =
       mmap(nullptr, data + 2 * page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,7 +66,7 @@ size_t free_fenced(void* data) noexcept {
   auto* const start = reinterpret_cast<char*>(address / page() * page() - page());
   mprotect(start, page(), PROT_READ);
   const size_t bytes = *reinterpret_cast<const size_t*>(start);
-  const Mapping mapping{start, pages_of(bytes) + 2 * page()};
+  const Mapping mapping{start, round_up_to_pages(bytes) + 2 * page()};
   // Fresh pages without access in place of the old ones: their memory is given back, their addresses are not.
   mmap(start, mapping.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   Freed& freed = process_freed();

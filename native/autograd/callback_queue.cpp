@@ -17,12 +17,12 @@ namespace {
 
 constexpr auto kDevice = c10::DeviceType::CUDA;
 
-// libtorch gives it to each thread that runs nodes of a backward.
+// The kind of debug info that holds a `Waiting`; libtorch passes it to each thread that runs nodes of the backward.
 const auto kInfo = c10::DebugInfoKind::TEST_INFO_2;
 
 thread_local std::shared_ptr<CallbackQueue> queue_of_thread;
 
-// Tests set it, to have the threads of a device on a machine without one.
+// Tests set LTN_BACKWARD_THREAD to get a device's threads on a machine without one.
 bool is_forced() noexcept { return std::getenv("LTN_BACKWARD_THREAD") != nullptr; }
 
 }  // namespace
@@ -86,9 +86,9 @@ std::shared_ptr<CallbackQueue> CallbackQueue::of_backward() {
   return waiting == nullptr ? nullptr : waiting->queue;
 }
 
-// A nested backward on a device's thread does not need the thread that started the outermost one. If that one's request
-// were served meanwhile, and began a backward with nodes on the device, the device's thread would end its own backward
-// and wait, while this thread waited for the other.
+// While a callback of a device's thread runs a nested backward, requests of the thread that started the outermost
+// backward are not served. Serving one could begin a backward with nodes on that device, whose thread would then wait
+// for this thread while this thread waits for it.
 CallbackQueue::Request* CallbackQueue::next() const {
   const bool is_on_device = served_ != nullptr && served_->thread != starter_;
   for (Request* const request : requests_) {
@@ -107,9 +107,10 @@ void CallbackQueue::serve(std::unique_lock<std::mutex>& lock, Request* request) 
     const at::ThreadLocalStateGuard modes(request->modes);
     request->body();
   } catch (const ThrownByProgram&) {
-    // Of an outer backward the value would not outlive the native call of the inner one.
+    // A value thrown by a hook of an outer backward would not outlive the native call of the inner one.
     error = is_outer ? std::make_exception_ptr(CodedError(
-                           "ERR_TORCH_RUNTIME", "a hook of an outer backward threw in the middle of a nested one"))
+                           "ERR_TORCH_RUNTIME",
+                           "a hook of an outer backward: expected no exception while a nested backward runs, got one"))
                      : std::current_exception();
   } catch (...) {  // rethrown by request()
     error = std::current_exception();
@@ -151,7 +152,7 @@ void CallbackQueue::run(const std::function<void()>& backward) {
     serve(lock, next());
   }
   if (--depth_ == 0) {
-    // Of other backwards, for which this thread does not wait.
+    // Refuses what is left: requests of other backwards, for which this thread does not wait.
     for (Request* const left : std::exchange(requests_, {})) left->is_refused = left->is_done = true;
     changed_.notify_all();
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kUnbounded = (int64_t{1} << 53) - 1;
 
-// Whether its elements fill a contiguous piece of memory: then code that reads as many elements stays inside it.
+// Whether the tensor's elements fill one contiguous block, so that code which reads `numel()` elements stays inside it.
 bool is_dense(const at::Tensor& tensor) {
   std::vector<std::pair<int64_t, int64_t>> dims;
   for (int64_t i = 0; i < tensor.dim(); ++i) {
@@ -61,20 +61,22 @@ std::string InputForm::describe() const {
     return std::to_string(least) + ".." + (most == kUnbounded ? "" : std::to_string(most));
   };
   const auto stride = [&](size_t i) { return sizes[i].stride < 0 ? "*" : std::to_string(sizes[i].stride); };
-  return dtype_name(dtype) + bracketed(sizes.size(), size) + " of strides " + bracketed(sizes.size(), stride);
+  return dtype_name(dtype) + bracketed(sizes.size(), size) + " with strides " + bracketed(sizes.size(), stride);
 }
 
 std::string describe_strided(const at::Tensor& tensor) {
   const auto strides = tensor.strides();
   const auto stride = [&](size_t i) { return std::to_string(strides[i]); };
-  return describe_tensor(tensor) + " of strides " + bracketed(strides.size(), stride);
+  return describe_tensor(tensor) + " with strides " + bracketed(strides.size(), stride);
 }
 
 InputForms read_input_forms(Call& call, napi_value list, size_t index) {
   const uint32_t length = list_length(call, list, index, "a list of numbers");
   uint32_t at = 0;
   const auto next = [&]() -> int64_t {
-    if (at >= length) throw CodedError("ERR_TORCH_INTERNAL", "the forms of the inputs are cut off");
+    if (at >= length)
+      throw CodedError("ERR_TORCH_INTERNAL",
+                       "the forms of the inputs: expected a further number, got the end of the list");
     return read_int(call, list_element(call, list, at++), index);
   };
   InputForms forms;

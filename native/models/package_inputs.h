@@ -23,7 +23,7 @@ struct InputForm {
   std::vector<InputSize> sizes;
 
   bool fits(const at::Tensor& tensor) const;
-  // "float32[*, 6] of strides [6, 1]"
+  // "float32[*, 6] with strides [6, 1]"
   std::string describe() const;
 };
 
@@ -33,7 +33,7 @@ using InputForms = std::map<size_t, InputForm>;
 // Reads the list packed by lib/inductor/inputs.ts.
 InputForms read_input_forms(Call& call, napi_value list, size_t index);
 
-// "float32[2, 6] of strides [1, 2]"
+// "float32[2, 6] with strides [1, 2]"
 std::string describe_strided(const at::Tensor& tensor);
 
 }  // namespace ltn::models

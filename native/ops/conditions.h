@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "native/compat.h"
@@ -114,6 +115,19 @@ inline bool all_between(const at::Tensor& numbers, int64_t least, int64_t most) 
   if (!are_plain(numbers)) return !by_ops();
   const auto is_outside = [=](int64_t number) { return (number < least) | (number > most); };
   return !any_integer(numbers, is_outside, by_ops);
+}
+
+// The range of the numbers, for the message of a guard that refuses them.
+inline std::string values_of(const at::Tensor& numbers) {
+  if (!are_readable(numbers)) return c10::str("a tensor of ", numbers.sizes());
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a message is not one of the program's ops
+  return c10::str("values from ", numbers.min().item<int64_t>(), " to ", numbers.max().item<int64_t>());
+}
+
+template <class Optional>
+std::string values_of(const Optional& numbers) {
+  return numbers.has_value() ? values_of(static_cast<const at::Tensor&>(*numbers)) : std::string("none");
 }
 
 // Whether 1 can be added to each.

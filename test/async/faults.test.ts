@@ -241,7 +241,7 @@ describe('results', () => {
             return { old };
           }),
         );
-        expect([error.code, error.message]).toEqual(['ERR_TORCH_PENDING', expect.stringMatching(/of another one/)]);
+        expect([error.code, error.message]).toEqual(['ERR_TORCH_PENDING', expect.stringMatching(/of another run/)]);
       }
       const outer = untyped.run(async (t: any) => {
         const p = t.ones([2]);

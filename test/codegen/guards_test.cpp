@@ -97,11 +97,11 @@ TEST(Guards, AResultThatIsATensorWhichTheOpReadsIsRefused) {
   const std::string schema = "shuffle_out(Tensor self, Tensor? weight, int groups, *, Tensor out) -> Tensor";
   const std::string text = guard_struct(with(schema).declarations[0], loaded(kApart).at("shuffle_out"));
   const std::string check =
-      "TORCH_CHECK(!out.is_same(self), \"out: expected another tensor than self, got the same\");";
+      "TORCH_CHECK(!out.is_same(self), \"out: expected a tensor other than self, got the same\");";
   EXPECT_NE(text.find("// The op gives out its sizes first.\nstruct Guard_shuffle_out {"), std::string::npos) << text;
   EXPECT_NE(text.find(check), std::string::npos) << text;
   const std::string optional =
-      "TORCH_CHECK(!(weight.has_value() && out.is_same(*weight)), \"out: expected another tensor than weight, got the "
+      "TORCH_CHECK(!(weight.has_value() && out.is_same(*weight)), \"out: expected a tensor other than weight, got the "
       "same\");";
   EXPECT_NE(text.find(optional), std::string::npos) << text;
   EXPECT_EQ(error_of(kApart, schema), "");

@@ -348,7 +348,7 @@ test('random numbers of a sample depend on the seed, the epoch and the index alo
 test('arguments', () => {
   const refused = (dataset: unknown, options?: unknown) =>
     thrown(() => new (DataLoader as any)(dataset, options)).message;
-  expect(refused({})).toMatch(/expected getItem\(index\) and a length, or an iterator/);
+  expect(refused({})).toMatch(/expected a dataset with getItem\(index\) and length, or an iterable/);
   expect(refused([1], { batch_size: 2 })).toMatch(/did you mean 'batchSize'/);
   expect(refused([1], { numWorkers: Number.POSITIVE_INFINITY })).toMatch(/an integer of 0 or more, got Infinity/);
   expect(refused([1], { batchSize: 0 })).toMatch(/expected an integer of 1 or more, got 0/);

@@ -120,15 +120,15 @@ const withPackages = () => {
           expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'AotiPackage.forward', argument: 'input_0' });
           return error.message;
         };
-        const wanted = 'expected float32[0..1024, 6] of strides [6, 1], got';
+        const wanted = 'expected float32[0..1024, 6] with strides [6, 1], got';
         for (const [bad, got] of packagesCheckInputs
           ? ([
-              [torch.ones([2, 6], { dtype: 'float64' }), 'float64[2, 6] of strides [6, 1]'],
-              [torch.ones([2, 7]), 'float32[2, 7] of strides [7, 1]'],
-              [torch.ones([6]), 'float32[6] of strides [1]'],
-              [torch.ones([2000, 6]), 'float32[2000, 6] of strides [6, 1]'],
-              [torch.ones([6, 2]).t(), 'float32[2, 6] of strides [1, 2]'],
-              [torch.ones([1, 1]).expand([2, 6]), 'float32[2, 6] of strides [0, 0]'],
+              [torch.ones([2, 6], { dtype: 'float64' }), 'float64[2, 6] with strides [6, 1]'],
+              [torch.ones([2, 7]), 'float32[2, 7] with strides [7, 1]'],
+              [torch.ones([6]), 'float32[6] with strides [1]'],
+              [torch.ones([2000, 6]), 'float32[2000, 6] with strides [6, 1]'],
+              [torch.ones([6, 2]).t(), 'float32[2, 6] with strides [1, 2]'],
+              [torch.ones([1, 1]).expand([2, 6]), 'float32[2, 6] with strides [0, 0]'],
             ] as const)
           : []) {
           expect(refused(bad)).toContain(`${wanted} ${got}`);

@@ -17,7 +17,7 @@ static bool some_releases(const File& file, const YAML::Node& node) {
   return true;
 }
 
-// The ops none of whose results may be one of the tensors that they read.
+// Ops whose results must be different tensors from those that they read, and from each other.
 static void load_apart(const File& file, std::map<std::string, Guard>& guards) {
   if (!file.root()["apart"]) return;
   for (const YAML::Node& node : file.list(file.root(), "apart")) {
@@ -120,7 +120,7 @@ static std::string apart_checks(const Declaration& declaration, const Guard& gua
       const std::string in = name_in(guard, read);
       const std::string is_same =
           type.nullable ? "(" + in + ".has_value() && " + out + ".is_same(*" + in + "))" : out + ".is_same(" + in + ")";
-      checks += "    TORCH_CHECK(!" + is_same + ", \"" + out + ": expected another tensor than " + in +
+      checks += "    TORCH_CHECK(!" + is_same + ", \"" + out + ": expected a tensor other than " + in +
                 ", got the same\");\n";
     }
     for (const Argument& other : declaration.arguments) {
@@ -128,7 +128,7 @@ static std::string apart_checks(const Declaration& declaration, const Guard& gua
       if (!is_result(other)) continue;
       const std::string out = name_in(guard, result);
       const std::string in = name_in(guard, other);
-      checks += "    TORCH_CHECK(!" + out + ".is_same(" + in + "), \"" + out + ": expected another tensor than " + in +
+      checks += "    TORCH_CHECK(!" + out + ".is_same(" + in + "), \"" + out + ": expected a tensor other than " + in +
                 ", got the same\");\n";
     }
   }

@@ -40,8 +40,8 @@ bool has_argument(const Declaration& declaration, const TypeRule::Bind& bind) {
   });
 }
 
-// Dimensions, by index or name, determine the shape, so a rule must bind or ignore them.
-bool speaks_of(const TypeRule& rule, const Argument& argument) {
+// Whether the rule binds or ignores the argument, if it is a dimension (by index or name): those determine the shape.
+bool accounts_for(const TypeRule& rule, const Argument& argument) {
   const bool decides = argument.type.base == Base::Dimname ? !argument.kwarg_only : is_dimension(argument);
   return !decides || rule.ignores.count(argument.name) != 0 ||
          std::any_of(rule.binds.begin(), rule.binds.end(),
@@ -51,7 +51,7 @@ bool speaks_of(const TypeRule& rule, const Argument& argument) {
 bool follows(const TypeRule& rule, const Declaration& declaration) {
   return declaration.returns.size() == rule.results.size() &&
          std::all_of(declaration.arguments.begin(), declaration.arguments.end(),
-                     [&](const Argument& argument) { return speaks_of(rule, argument); }) &&
+                     [&](const Argument& argument) { return accounts_for(rule, argument); }) &&
          std::all_of(rule.binds.begin(), rule.binds.end(),
                      [&](const TypeRule::Bind& bind) { return has_argument(declaration, bind); });
 }

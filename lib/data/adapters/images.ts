@@ -97,7 +97,7 @@ async function bytesOf(file: string): Promise<string | Uint8Array> {
   }
 }
 
-/** Decodes a picture. libvips works in threads of its own. */
+/** Decodes a picture. libvips works in libuv's thread pool. */
 async function decoded(fn: string, source: string | Uint8Array, plan: Plan, context?: Drawing) {
   const sharp = peer(fn, 'sharp') as (input: string | Uint8Array) => Pipeline;
   const input = typeof source === 'string' ? await bytesOf(source) : source;

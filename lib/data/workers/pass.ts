@@ -5,7 +5,7 @@ import type { Batch, Batches, Mark } from '../batches';
 import { isPromise } from '../fetch';
 import { END, type Source } from '../local';
 import type { Plan } from '../options';
-import type { Progress } from '../progress';
+import type { PassProgress } from '../progress';
 import type { FromWorker, StreamForm, ToWorker } from './messages';
 import { discard, unpack } from './packed';
 import type { Pool } from './pool';
@@ -23,7 +23,7 @@ export class WorkerSource implements Source, Listener {
   readonly #pool: Pool;
   /** Null for a dataset that is read in order. */
   readonly #batches: Batches | null;
-  readonly #progress: Progress;
+  readonly #progress: PassProgress;
   readonly #recipe: Recipe;
   readonly #pass: number;
   readonly #skip: number;
@@ -45,7 +45,7 @@ export class WorkerSource implements Source, Listener {
   /** The cursor behind the last batch that came, for a worker that replaces another. */
   #cursor: StreamForm['cursor'] = null;
 
-  constructor(plan: Plan, pool: Pool, batches: Batches | null, progress: Progress, skip: number) {
+  constructor(plan: Plan, pool: Pool, batches: Batches | null, progress: PassProgress, skip: number) {
     this.#plan = plan;
     this.#pool = pool;
     this.#batches = batches;
