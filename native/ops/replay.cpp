@@ -3,6 +3,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -84,6 +86,10 @@ class ReplayBuilder {
         operand->last = !replay_.kept_[operand->from];
         replay_.kept_[operand->from] = true;
       }
+    }
+    for (Replay::Op& op : replay_.ops_) {
+      Replay::add_typed_call(&op);
+      replay_.only_computes_ = replay_.only_computes_ && op.computes && !op.own_modes;
     }
     if (!replay_.writes_) replay_.written_.clear();
   }
@@ -252,6 +258,80 @@ void call_in_own_modes(const OpStep& step, torch::jit::Stack* stack) {
 
 }  // namespace
 
+// An op whose condition must see its arguments on a stack is called with one, as is one in modes of its own.
+void Replay::add_typed_call(Op* op) {
+  const OpStep& step = *op->step;
+  if (op->own_modes || step.row.check != nullptr || op->results.size() != 1) return;
+  op->typed = typed_call_of(step.op);
+  if (op->typed == nullptr) return;
+  for (const IValue& argument : step.arguments) {
+    if (argument.isScalar()) {
+      op->scalars.push_back(argument.toScalar());
+    } else {
+      op->tensors.push_back(-1);
+      op->fixed.push_back(argument.isTensor() ? argument.toTensor() : at::Tensor());
+    }
+  }
+  for (size_t i = 0; i < op->operands.size(); ++i) op->tensors[op->operands[i].argument] = static_cast<int32_t>(i);
+}
+
+at::Tensor Replay::call_typed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers) {
+  std::array<const at::Tensor*, kTypedTensors> tensors{};
+  for (size_t i = 0; i < op.tensors.size(); ++i) {
+    const int32_t operand = op.tensors[i];
+    tensors[i] = operand < 0 ? &op.fixed[i] : &(*registers)[op.operands[static_cast<size_t>(operand)].from];
+  }
+  const auto plain = [](const at::Tensor* tensor) { return is_plain(*tensor); };
+  at::Tensor result;
+  if (!below_autograd && op.computes && std::all_of(tensors.begin(), tensors.begin() + op.tensors.size(), plain)) {
+    const at::AutoDispatchBelowADInplaceOrView no_autograd;
+    result = op.typed(tensors.data(), op.scalars.data());
+  } else {
+    result = op.typed(tensors.data(), op.scalars.data());
+  }
+  for (const Operand& operand : op.operands) {
+    if (operand.last) (*registers)[operand.from].reset();
+  }
+  return result;
+}
+
+void Replay::call_boxed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers,
+                        torch::jit::Stack* stack) {
+  const OpStep& step = *op.step;
+  stack->assign(step.arguments.begin(), step.arguments.end());
+  uint32_t copied = UINT32_MAX;
+  for (const Operand& operand : op.operands) {
+    at::Tensor& from = (*registers)[operand.from];
+    IValue& to = (*stack)[operand.argument];
+    if (operand.position >= 0) {
+      if (copied != operand.argument) to = copy_of(to);
+      copied = operand.argument;
+      put(&to, static_cast<size_t>(operand.position), from);
+      if (operand.last) from.reset();
+    } else if (operand.last) {
+      to = IValue(std::move(from));
+      from.reset();
+    } else {
+      to = IValue(from);
+    }
+  }
+  if (op.own_modes) {
+    call_in_own_modes(step, stack);
+  } else if (!below_autograd && op.computes && are_plain(*stack)) {
+    const at::AutoDispatchBelowADInplaceOrView no_autograd;
+    step.call_boxed(stack);
+  } else {
+    step.call_boxed(stack);
+  }
+}
+
+// Whether autograd has nothing to do with any tensor that is there before the ops, so that they all only compute.
+bool Replay::goes_below_autograd(const std::vector<at::Tensor>& inputs) const {
+  const auto plain = [](const at::Tensor& tensor) { return is_plain(tensor); };
+  return only_computes_ && std::all_of(inputs.begin(), inputs.end(), plain) &&
+         std::all_of(constants_.begin(), constants_.end(), plain);
+}
+
 std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const OpStep** failed) const {
   std::vector<at::Tensor> registers(registers_);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -259,39 +339,24 @@ std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const
   }
   torch::jit::Stack stack;
   stack.reserve(16);
+  // Once for all ops, as long as their results are plain too.
+  std::optional<at::AutoDispatchBelowADInplaceOrView> no_autograd;
+  if (goes_below_autograd(inputs)) no_autograd.emplace();
+  const auto keep = [&](uint32_t to, at::Tensor result) {
+    if (no_autograd.has_value() && !is_plain(result)) no_autograd.reset();
+    if (kept_[to]) registers[to] = std::move(result);
+  };
   for (const Op& op : ops_) {
-    const OpStep& step = *op.step;
-    *failed = &step;
-    stack.assign(step.arguments.begin(), step.arguments.end());
-    uint32_t copied = UINT32_MAX;
-    for (const Operand& operand : op.operands) {
-      at::Tensor& from = registers[operand.from];
-      IValue& to = stack[operand.argument];
-      if (operand.position >= 0) {
-        if (copied != operand.argument) to = copy_of(to);
-        copied = operand.argument;
-        put(&to, static_cast<size_t>(operand.position), from);
-        if (operand.last) from.reset();
-      } else if (operand.last) {
-        to = IValue(std::move(from));
-        from.reset();
-      } else {
-        to = IValue(from);
-      }
+    *failed = op.step;
+    if (op.typed != nullptr) {
+      keep(op.results.front().to, call_typed(op, no_autograd.has_value(), &registers));
+      continue;
     }
-    if (op.own_modes) {
-      call_in_own_modes(step, &stack);
-    } else if (op.computes && are_plain(stack)) {
-      const at::AutoDispatchBelowADInplaceOrView no_autograd;
-      step.call_boxed(&stack);
-    } else {
-      step.call_boxed(&stack);
-    }
+    call_boxed(op, no_autograd.has_value(), &registers, &stack);
     for (const Part& part : op.results) {
       for (uint32_t i = 0; i < part.count; ++i) {
-        if (!kept_[part.to + i]) continue;
-        registers[part.to + i] = op.is_list ? at::Tensor(stack[0].toListRef()[part.first + i].toTensor())
-                                            : std::move(stack[part.first + i]).toTensor();
+        keep(part.to + i, op.is_list ? at::Tensor(stack[0].toListRef()[part.first + i].toTensor())
+                                     : std::move(stack[part.first + i]).toTensor());
       }
     }
   }

@@ -10,6 +10,7 @@
 
 #include "native/async/strand.h"
 #include "native/convert/call.h"
+#include "native/ops/typed_call.h"
 
 namespace ltn {
 
@@ -56,6 +57,12 @@ class Replay {
     bool is_list;    // the result is one list
     bool own_modes;  // recorded in other modes than those of the call
     bool computes;   // only makes new tensors, by a kernel for the CPU
+    // A call without a stack, if there is one, and its arguments. `tensors`: operands by number, -1 for what is in
+    // `fixed`.
+    TypedCall typed;
+    c10::SmallVector<int32_t, kTypedTensors> tensors;
+    c10::SmallVector<at::Tensor, kTypedTensors> fixed;
+    c10::SmallVector<at::Scalar, kTypedScalars> scalars;
   };
   struct Input {
     c10::SmallVector<int64_t, 5> sizes;
@@ -64,6 +71,13 @@ class Replay {
     c10::Layout layout;
     size_t same_memory_as;  // the first input with the same storage
   };
+
+  // Calls of one op. `below_autograd`: autograd's kernels are off already, for all ops.
+  static void add_typed_call(Op* op);
+  static at::Tensor call_typed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers);
+  static void call_boxed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers,
+                         torch::jit::Stack* stack);
+  bool goes_below_autograd(const std::vector<at::Tensor>& inputs) const;
 
   static std::vector<Input> describe(const std::vector<at::Tensor>& inputs);
 
@@ -77,6 +91,7 @@ class Replay {
   std::vector<at::Tensor> constants_;
   std::vector<handles::Handle> written_;
   bool writes_ = false, writes_elsewhere_ = false;
+  bool only_computes_ = true;  // all ops do
 };
 
 // Whether a result of the step may share its memory with an argument.

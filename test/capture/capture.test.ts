@@ -66,6 +66,20 @@ test('chains, options, numbers and lists of tensors', () => {
   );
 });
 
+test('ops of each number of tensors and scalars, with the same tensor twice, and with results that are not strided', () => {
+  const [c, weight] = [torch.randn([3, 4]), torch.randn([5, 4])];
+  expectReplays(
+    (a, b) => {
+      const y = a.mul(a).add(3, { alpha: 2 }).addcmul(b, b, { value: 0.5 }).clampMin(0.5).maximum(c);
+      const sparse = y.gt(1).mul(y).toSparse();
+      const dense = sparse.mul(2).coalesce().neg().toDense().exp().sub(b);
+      return [dense, torch.where(dense.gt(0), dense, a), torch.addmm(torch.zeros([5]), dense, weight.t()), a.isnan()];
+    },
+    () => [x(), x()],
+  );
+  torch.disposeAll([c, weight]);
+});
+
 test('results: several, nested, named, none, constants and the argument itself', () => {
   expectReplays(
     (a) => ({ list: [a.exp(), a.neg()], best: a.max(1), parts: a.split(2, 1), number: 3, nothing: null }),
