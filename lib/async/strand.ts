@@ -147,13 +147,14 @@ export class Strand implements Recorder {
     }
   }
 
+  /** What an op says that comes too late. */
+  protected get endedText(): string {
+    return 'torch.run: expected its pending results to be used before it ends, got an op afterwards: return them from the function';
+  }
+
   record(fn: () => unknown, op?: string): unknown {
     if (this.failure !== null) throw this.failure.error;
-    if (this.closed) {
-      const message =
-        'torch.run: expected its pending results to be used before it ends, got an op afterwards: return them from the function';
-      throw codedError(Error, 'ERR_TORCH_PENDING', message);
-    }
+    if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', this.endedText);
     const { entered } = shared;
     const inside = flags[Flag.Recording] !== RecordingMode.Off;
     if (!inside || entered !== this.id) this.enter();

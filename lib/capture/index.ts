@@ -33,6 +33,8 @@ type Fn = (...args: unknown[]) => unknown;
 /** What one recording was made for, and what it gave. */
 interface Entry {
   readonly token: Tensor;
+  /** `this` of the call: an object is not kept alive. */
+  readonly self: unknown;
   /** For each argument: a tensor's first position among the arguments, or the value. */
   readonly pattern: readonly Argument[];
   readonly template: Template;
@@ -82,24 +84,24 @@ class Capture {
         return this.fallBack(self, args, why);
       }
     }
-    const found = this.replay(args, handles);
+    const found = this.replay(self, args, handles);
     if (found !== undefined) return found.result;
     if (this.entries.length >= MAX_RECORDINGS) {
       return this.fallBack(self, args, `it was recorded for ${MAX_RECORDINGS} other combinations of arguments`);
     }
     const why = this.record(self, args, handles);
     if (why !== null) return this.fallBack(self, args, why);
-    const first = this.replay(args, handles);
+    const first = this.replay(self, args, handles);
     // An argument may have been changed by code of the program that the recording ran.
     return first === undefined ? this.fallBack(self, args, 'its arguments changed meanwhile') : first.result;
   }
 
-  private replay(args: readonly unknown[], handles: readonly number[]): { result: unknown } | undefined {
+  private replay(self: unknown, args: readonly unknown[], handles: readonly number[]): { result: unknown } | undefined {
     const { entries } = this;
     for (let i = 0; i < entries.length; i++) {
-      const { token, pattern, template, outputs } = entries[i]!;
-      if (!fits(pattern, args)) continue;
-      const raw = native.captureReplay(token._handle, handles);
+      const { token, self: recorded, pattern, template, outputs } = entries[i]!;
+      if (!isSame(recorded, self) || !fits(pattern, args)) continue;
+      const raw = replayed(token, handles, args);
       if (raw === false) continue;
       this.replays++;
       this.reason = null;
@@ -117,6 +119,7 @@ class Capture {
     try {
       strand = new CaptureStrand(this.caller as () => never, site, handles);
       const { given, inputs } = placeholders(strand, args);
+      strand.inputs = inputs;
       const recorder = strand;
       let result: unknown;
       ownScope(() => {
@@ -125,7 +128,8 @@ class Capture {
       if (strand.refused !== null) return this.refuse(strand.refused);
       const { template, codes } = templateOf(result, strand, inputs);
       const token = ownedByCollector(() => wrap(native.captureEnd(recorder.id, handles, codes)));
-      this.entries.push({ token: token!, pattern: patternOf(args), template, outputs: codes.length });
+      const receiver = typeof self === 'object' && self !== null ? new WeakRef(self) : self;
+      this.entries.push({ token: token!, self: receiver, pattern: patternOf(args), template, outputs: codes.length });
       this.recordings++;
       return null;
     } catch (error) {
@@ -156,6 +160,21 @@ class Capture {
     this.entries = [];
   }
 }
+
+function replayed(token: Tensor, handles: readonly number[], args: readonly unknown[]): unknown {
+  try {
+    return native.captureReplay(token._handle, handles);
+  } catch (error) {
+    const at = args.findIndex((arg) => isGenuine(arg) && !native.isLive(arg._handle));
+    if ((Object(error) as TorchError).code !== 'ERR_TORCH_DISPOSED' || at === -1) throw error;
+    const message = `capture: argument ${at + 1}: expected a tensor, got one that was disposed`; // native code has only a list
+    throw codedError(Error, 'ERR_TORCH_DISPOSED', message);
+  }
+}
+
+/** Whether a recording was made with this value of `this`. */
+const isSame = (recorded: unknown, self: unknown): boolean =>
+  (recorded instanceof WeakRef ? recorded.deref() : recorded) === self;
 
 const firstOf = (args: readonly unknown[], at: number) => (isGenuine(args[at]) ? args.indexOf(args[at]) : -1);
 

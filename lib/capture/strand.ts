@@ -8,6 +8,8 @@ import type { PendingTensor, PendingValue } from '../tensor/pending';
 export class CaptureStrand extends Strand {
   /** Why it cannot be replayed. Kept, because the function may catch the error. */
   refused: string | null = null;
+  /** The pending tensors of the arguments. */
+  inputs: ReadonlyMap<unknown, number> = new Map();
 
   constructor(caller: () => never, site: { stack?: unknown }, handles: readonly number[]) {
     super(caller, site, () => native.captureOpen(handles));
@@ -21,6 +23,18 @@ export class CaptureStrand extends Strand {
   override valueOf(pending: PendingTensor | PendingValue): Promise<unknown> {
     const what = 'op' in pending && typeof pending.op === 'string' ? `the result of ${pending.op}()` : 'a tensor';
     return this.refuse(`it awaits ${what}`);
+  }
+
+  /** A replay would not dispose the argument. What the function makes itself is freed after its last use anyway. */
+  onDispose(pending: PendingTensor): void {
+    if (this.inputs.has(pending)) this.refuse('it disposes an argument');
+  }
+
+  protected override get endedText(): string {
+    return (
+      'torch.capture: expected no use of a tensor of the captured function after its call, got an op: ' +
+      'return the tensor, and pass it as an argument of the next call'
+    );
   }
 
   /** @throws ERR_TORCH_CAPTURE */

@@ -7,7 +7,8 @@ export type Template =
   | { readonly kind: 'output'; readonly index: number }
   | { readonly kind: 'input'; readonly position: number }
   | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'object'; readonly list: boolean; readonly members: readonly Member[] };
+  | { readonly kind: 'list'; readonly length: number; readonly members: readonly Member[] }
+  | { readonly kind: 'object'; readonly bare: boolean; readonly members: readonly Member[] };
 
 interface Member {
   readonly name: string;
@@ -24,6 +25,7 @@ export function templateOf(
   const codes: number[] = [];
   const outputs = new Map<unknown, number>();
   const above = new Set<object>();
+  const seen = new Set<object>();
   const of = (value: unknown): Template => {
     const position = inputs.get(value);
     if (position !== undefined) return { kind: 'input', position };
@@ -34,7 +36,7 @@ export function templateOf(
     }
     if (typeof value === 'function') strand.refuse('it returns a function');
     if (typeof value !== 'object' || value === null) return { kind: 'value', value };
-    if (!Array.isArray(value) && !isPlain(value)) {
+    if (!isList(value) && !isPlain(value)) {
       if (typeof (value as { then?: unknown }).then === 'function') {
         Promise.resolve(value).catch(() => {}); // of the recording; the call itself makes its own promise
         strand.refuse('it returns a promise');
@@ -54,18 +56,29 @@ export function templateOf(
   };
   const members = (value: object): Template => {
     if (above.has(value)) strand.refuse('it returns an object that contains itself');
+    if (seen.has(value)) strand.refuse('it returns one object in two places');
+    if (!Object.isExtensible(value)) strand.refuse('it returns a frozen object');
+    if (Object.getOwnPropertySymbols(value).length > 0) strand.refuse('it returns an object with a symbol as a key');
     above.add(value);
+    seen.add(value);
     const list = Array.isArray(value);
     const found: Member[] = [];
     for (const name of Object.getOwnPropertyNames(value)) {
       if (list && name === 'length') continue;
-      const { enumerable } = Object.getOwnPropertyDescriptor(value, name)!;
+      const { enumerable, get, set } = Object.getOwnPropertyDescriptor(value, name)!;
+      if (get !== undefined || set !== undefined) strand.refuse(`it returns an object whose '${name}' is an accessor`);
       found.push({ name, enumerable: enumerable!, template: of((value as Record<string, unknown>)[name]) });
     }
     above.delete(value);
-    return { kind: 'object', list, members: found };
+    if (list) return { kind: 'list', length: value.length, members: found };
+    return { kind: 'object', bare: Object.getPrototypeOf(value) === null, members: found };
   };
   return { template: of(root), codes };
+}
+
+/** Whether it is an array of no other class, of any realm. */
+function isList(value: object): value is unknown[] {
+  return Array.isArray(value) && isPlain(Object.getPrototypeOf(value) as object);
 }
 
 /** A new result. */
@@ -78,7 +91,8 @@ export function build(template: Template, outputs: readonly unknown[], args: rea
     case 'value':
       return template.value;
     default: {
-      const made: object = template.list ? [] : {};
+      const made: object =
+        template.kind === 'list' ? new Array(template.length) : template.bare ? Object.create(null) : {};
       for (const { name, enumerable, template: inner } of template.members) {
         const value = build(inner, outputs, args);
         Object.defineProperty(made, name, { value, enumerable, writable: true, configurable: true });

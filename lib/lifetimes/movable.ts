@@ -70,7 +70,7 @@ export function keep<T>(value: T): T {
 /** Releases every tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`. */
 export function disposeAll(value: unknown): void {
   forEachTensor('disposeAll', value, (tensor) => {
-    // A pending result is freed when no recorded op needs it any more.
-    if (isReal(tensor)) tensor.dispose();
+    // A pending result is freed when no recorded op needs it any more; its recorder may refuse.
+    if (!(tensor instanceof PendingValue)) tensor.dispose();
   });
 }

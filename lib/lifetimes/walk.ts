@@ -1,14 +1,10 @@
 /** Finds the tensors inside a value, for results of scopes and for disposeAll. */
 
 import { codedError, describe } from '../errors/errors';
-import { isPending, type Pending } from '../tensor/places';
+import { isPending, type Pending, tensors } from '../tensor/places';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
-/**
- * Declares the tensors that a class holds: `get [torch.tensors]() { return [this.weight, this.bias] }`, or a method or
- * generator of that name. It may give any value that a scope may return. `Symbol.for('libtorch-node.tensors')`.
- */
-export const tensors: unique symbol = Symbol.for('libtorch-node.tensors') as never;
+export { tensors };
 
 const isPlain = (value: object) => {
   const prototype = Object.getPrototypeOf(value);

@@ -24,6 +24,8 @@ export interface Recorder {
   valueOf(pending: PendingTensor | PendingValue): Promise<unknown>;
   /** Called when a pending value was created. */
   onValue(value: PendingValue): void;
+  /** Called by `dispose()`; torch.run, which frees its results itself, does not have it. */
+  onDispose?(pending: PendingTensor): void;
   /** Throws, for what torch.capture cannot replay; torch.run does not have it. */
   refuse?(why: string): never;
 }
@@ -375,8 +377,13 @@ function definePendingMethods(): void {
   // These depend on the graph, and on recorded writes.
   for (const name of ['isLeaf', 'outputNr', 'retainsGrad', '_version']) own(name, { get: () => notThere(name) });
   // The result is freed when no recorded op needs it any more.
-  own('dispose', { value() {} });
-  own(Symbol.dispose, { value() {} });
+  const dispose = {
+    value(this: PendingTensor) {
+      this.recorder.onDispose?.(this);
+    },
+  };
+  own('dispose', dispose);
+  own(Symbol.dispose, dispose);
   own('disposed', { get: () => false });
   own('_describe', { value: () => 'a pending Tensor' });
   own('toString', { value: () => 'Tensor { pending }' });

@@ -1,10 +1,16 @@
 /** Finds the pending results in the return value of torch.run's function, and replaces them with the real ones. */
 import { types } from 'node:util';
-import { codedError } from '../errors/errors';
+import { codedError, describe } from '../errors/errors';
 import { isPendingTensor, type PendingTensor, PendingValue } from './pending';
 
 export type Pending = PendingTensor | PendingValue;
 export const isPending = (value: unknown): value is Pending => value instanceof PendingValue || isPendingTensor(value);
+
+/**
+ * Declares the tensors that a class holds: `get [torch.tensors]() { return [this.weight, this.bias] }`, or a method or
+ * generator of that name. It may give any value that a scope may return. `Symbol.for('libtorch-node.tensors')`.
+ */
+export const tensors: unique symbol = Symbol.for('libtorch-node.tensors') as never;
 
 type Take = (pending: Pending) => unknown;
 
@@ -19,7 +25,10 @@ export const isPlain = (value: object): boolean => {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** Searches arrays, maps, sets and plain objects, at any depth. Throws for a property that cannot be written. */
+/**
+ * Searches arrays, maps, sets and plain objects, at any depth. Throws for a property that cannot be written, and for a pending
+ * tensor that an object of another class declares.
+ */
 export function findPending(root: unknown): Found {
   if (isPending(root)) return { wanted: [root], fill: (take) => take(root) };
   const wanted: Pending[] = [];
@@ -43,14 +52,16 @@ export function findPending(root: unknown): Found {
     } else if (types.isSet(value)) {
       if ([...value].filter(look).length > 0) fills.push((take) => fillSet(value, take));
     } else if (Array.isArray(value) || isPlain(value)) {
-      for (const name of Object.getOwnPropertyNames(value)) {
+      for (const name of Reflect.ownKeys(value)) {
         const element = Reflect.get(value, name) as unknown;
         if (!look(element)) continue;
         refuseReadOnly(value, name);
         fills.push((take) => {
-          (value as Record<string, unknown>)[name] = take(element as Pending);
+          (value as Record<PropertyKey, unknown>)[name] = take(element as Pending);
         });
       }
+    } else if (tensors in value) {
+      refuseHeld(value as { [tensors]: unknown });
     }
   }
   return {
@@ -77,14 +88,28 @@ function fillSet(set: Set<unknown>, take: Take): void {
   for (const element of elements) set.add(element);
 }
 
-function refuseReadOnly(object: object, name: string): void {
+/** Only the class knows how its tensors are replaced. */
+function refuseHeld(object: { [tensors]: unknown }): void {
+  const member = object[tensors];
+  const held = typeof member === 'function' ? (member.call(object) as unknown) : member;
+  const isIterator = typeof (held as { next?: unknown } | null | undefined)?.next === 'function';
+  if (findPending(isIterator ? [...(held as Iterable<unknown>)] : held).wanted.length === 0) return;
+  throw codedError(
+    TypeError,
+    'ERR_TORCH_ARGUMENT',
+    'run: expected the pending tensors of the result in arrays, maps, sets and plain objects, got one in an object of ' +
+      `${describe(object)}: return its tensors, and make the object after torch.run has resolved`,
+  );
+}
+
+function refuseReadOnly(object: object, name: PropertyKey): void {
   const { writable, set } = Object.getOwnPropertyDescriptor(object, name) ?? {};
   if (writable === true || set !== undefined) return;
   const why = Object.isFrozen(object) ? 'the object is frozen' : 'it is read-only';
   throw codedError(
     TypeError,
     'ERR_TORCH_ARGUMENT',
-    `run: expected a result whose properties can be written, got '${name.slice(0, 60)}' with a pending tensor, and ${why}: ` +
+    `run: expected a result whose properties can be written, got '${String(name).slice(0, 60)}' with a pending tensor, and ${why}: ` +
       'freeze it after torch.run has resolved',
   );
 }

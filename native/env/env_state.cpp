@@ -141,7 +141,8 @@ uint64_t EnvState::open_strand() {
 
 const std::shared_ptr<async::Strand>& EnvState::strand(uint64_t id) {
   const auto found = strands_.find(id);
-  if (found == strands_.end()) throw CodedError("ERR_TORCH_PENDING", "torch.run: expected a run in progress, got one that has ended");
+  if (found == strands_.end())
+    throw CodedError("ERR_TORCH_PENDING", "torch.run: expected a run in progress, got one that has ended");
   return found->second;
 }
 

@@ -188,6 +188,20 @@ describe('results', () => {
           ]);
         }
       }
+      class Held {
+        constructor(readonly held: unknown) {}
+        get [torch.tensors]() {
+          return [this.held];
+        }
+      }
+      const inside = await failure(untyped.run((t: any) => new Held(t.ones([2]))));
+      expect([inside.code, inside.message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringMatching(/Held/)]);
+      const given = await untyped.run(() => new Held(out)); // not pending
+      expect(given.held).toBe(out);
+      const key = Symbol('key');
+      const keyed = await untyped.run((t: any) => ({ [key]: t.ones([2]) }));
+      expect(keyed[key].toArray()).toEqual([1, 1]);
+      keyed[key].dispose();
       expect(torch.scope(() => out.toArray())).toEqual([0, 0]);
       // A setter, and a frozen object without pending tensors, are fine.
       const holder = {
