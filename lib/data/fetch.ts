@@ -5,6 +5,7 @@ import { isTensor } from '../tensor/tensor';
 import { defaultCollate, defaultConvert } from './collate';
 import { SampleContext } from './context';
 import { isBatch, type MapDataset, placeIn, Subset, TensorDataset } from './dataset';
+import { failedPlace } from './failed-place';
 import type { Indices } from './order';
 
 const FN = 'utils.data.DataLoader';
@@ -137,6 +138,12 @@ export class Fetcher {
     if (by === 'lists' && this.#form.batched) {
       this.#note(list[0]!);
       const all = dataset.getItems!(this.#places(list), contexts);
+      if (isPromise(all)) {
+        return all.then(undefined, (error: unknown) => {
+          this.#note(list[failedPlace(error)] ?? list[0]!);
+          throw error;
+        });
+      }
       return Array.isArray(all) && !isBatch(all) && all.some(isPromise) ? allOf(all, (i) => this.#note(list[i]!)) : all;
     }
     const samples: unknown[] = [];

@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import type { FileUrl, Signal } from '../../types/base';
 import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
+import { isTensor } from '../tensor/tensor';
 import { countOf, flagOf, type Generator, generatorOf } from './arguments';
 import type { Order } from './batches';
 import { type AnyIterable, isIterable, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
@@ -80,6 +81,7 @@ const isIterableOf = (value: unknown): value is Iterable<never> =>
 
 function iterableOf<T>(name: string, value: unknown): Iterable<T> | null {
   if (value === undefined || value === null) return null;
+  if (isTensor(value)) return value.toArray() as unknown as Iterable<T>; // iterated, it gives tensors
   if (!isIterableOf(value) || typeof value === 'string') throw argumentError(FN, name, 'an iterable', value);
   return value;
 }

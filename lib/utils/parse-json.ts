@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import { native } from '../addon/native';
 import { isOptions } from '../addon/options';
 import { refuseDetached } from '../elements/create';
-import { argumentError } from '../errors/errors';
+import { argumentError, codedError } from '../errors/errors';
 
 const FN = 'utils.parseJSON';
 
@@ -28,7 +28,15 @@ function membersOf(arrays: unknown): readonly [string, NumberArrayConstructor][]
   for (const [name, type] of members) {
     if (name === '__proto__') throw argumentError(FN, 'arrays', "members other than '__proto__'", name);
     if (type !== Float32Array && type !== Float64Array) {
-      throw argumentError(FN, `arrays.${name}`, 'Float32Array or Float64Array', type);
+      const { name: given } = Object(type) as { name?: unknown };
+      const expected = 'Float32Array or Float64Array';
+      if (typeof type !== 'function' || typeof given !== 'string')
+        throw argumentError(FN, `arrays.${name}`, expected, type);
+      throw codedError(
+        TypeError,
+        'ERR_TORCH_ARGUMENT',
+        `${FN}: argument 'arrays.${name}': expected ${expected}, got ${given}`,
+      );
     }
   }
   return members;

@@ -6,7 +6,7 @@ import { isMainThread } from 'node:worker_threads';
 import { ownOptions } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
 import { fromTypedArray, tensor } from '../../elements/create';
-import { argumentError, codedError } from '../../errors/errors';
+import { argumentError, codedError, type TorchError } from '../../errors/errors';
 import { type FilePath, pathOf } from '../../files/paths';
 import { disposeAll } from '../../lifetimes/movable';
 import { ownScope } from '../../lifetimes/scope';
@@ -15,6 +15,7 @@ import type { Tensor } from '../../tensor/tensor';
 import { indexError } from '../arguments';
 import type { SampleContext } from '../context';
 import { asBatch, Dataset } from '../dataset';
+import { noteFailedPlace } from '../failed-place';
 import { centered, type Size, sizeOf, withShortEdge } from '../transforms/geometry';
 import { below, chance, type Drawing } from '../transforms/random';
 import { sizeInHeader } from './image-header';
@@ -97,9 +98,31 @@ async function bytesOf(file: string): Promise<string | Uint8Array> {
   }
 }
 
+/** What sharp and libvips say of a picture, with a code and the file. */
+function fileError(fn: string, source: string | Uint8Array, error: unknown): Error {
+  const { message } = Object(error) as Error;
+  const of = typeof source === 'string' ? `${source}: ` : '';
+  return Object.assign(codedError(Error, 'ERR_TORCH_FILE', `${fn}: ${of}${message}`), { cause: error });
+}
+
 /** Decodes a picture. libvips works in libuv's thread pool. */
 async function decoded(fn: string, source: string | Uint8Array, plan: Plan, context?: Drawing) {
   const sharp = peer(fn, 'sharp') as (input: string | Uint8Array) => Pipeline;
+  try {
+    return await decodedBy(sharp, fn, source, plan, context);
+  } catch (error) {
+    if ((Object(error) as TorchError).code?.startsWith('ERR_TORCH_') === true) throw error;
+    throw fileError(fn, source, error);
+  }
+}
+
+async function decodedBy(
+  sharp: (input: string | Uint8Array) => Pipeline,
+  fn: string,
+  source: string | Uint8Array,
+  plan: Plan,
+  context?: Drawing,
+) {
   const input = typeof source === 'string' ? await bytesOf(source) : source;
   let picture = sharp(input);
   const needsSize = plan.crop !== null || typeof plan.resize === 'number';
@@ -115,7 +138,8 @@ async function decoded(fn: string, source: string | Uint8Array, plan: Plan, cont
   if (plan.crop !== null) {
     const [h, w] = plan.crop;
     if (h > height || w > width) {
-      const message = `${fn}: expected a picture of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
+      const of = typeof source === 'string' ? `${source}: ` : '';
+      const message = `${fn}: ${of}expected a picture of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
       throw codedError(RangeError, 'ERR_TORCH_ARGUMENT', message);
     }
     const place = (room: number) => (plan.random ? below(room + 1, context) : centered(room));
@@ -153,7 +177,7 @@ function pictureIn({ data, info }: { data: Uint8Array; info: Info }): Tensor {
 /**
  * A picture as a uint8 tensor [channels, height, width], as `torchvision.io.decode_image` gives it.
  *
- * @throws ERR_TORCH_MISSING_PACKAGE without sharp; sharp's errors pass unchanged
+ * @throws ERR_TORCH_MISSING_PACKAGE without sharp; ERR_TORCH_FILE with sharp's error as its cause; ERR_TORCH_ARGUMENT
  */
 export async function decodeImage(input: FilePath | Uint8Array, options: DecodeImageOptions = {}): Promise<Tensor> {
   const fn = 'utils.data.decodeImage';
@@ -262,6 +286,7 @@ async function settle<T>(count: number, limit: number, make: (place: number) => 
       try {
         made[place] = await make(place);
       } catch (error) {
+        noteFailedPlace(error, place);
         failed = true;
         throw error;
       }

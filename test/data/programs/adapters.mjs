@@ -136,8 +136,13 @@ const tests = {
     for (const file of [little, large]) writeFileSync(file, 'not a picture');
     truncateSync(large, 2 ** 24 + 1);
     const damaged = [little, large].map((file) => codeOf(() => data.decodeImage(file)));
+    const broken = [...one.files.slice(0, 3), little];
+    const inWorker = new data.DataLoader(new data.ImageDataset(broken, { crop: 4 }), { batchSize: 4, numWorkers: 1 });
+    const found = await read(inWorker).catch(({ code, index, message }) => ({ code, index, message }));
+    await inWorker.dispose();
     const answer = {
       ...(await uses(folders)),
+      found,
       classes: folders.classes,
       shapes,
       corner: plain(corner).values,
