@@ -86,6 +86,7 @@ class Capture {
     }
     const found = this.replay(self, args, handles);
     if (found !== undefined) return found.result;
+    if (this.entries.length >= MAX_RECORDINGS) this.forget(isGone);
     if (this.entries.length >= MAX_RECORDINGS) {
       return this.fallBack(self, args, `it was recorded for ${MAX_RECORDINGS} other combinations of arguments`);
     }
@@ -156,8 +157,13 @@ class Capture {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    for (const { token } of this.entries) token.dispose();
-    this.entries = [];
+    this.forget(() => true);
+  }
+
+  private forget(which: (entry: Entry) => boolean): void {
+    const left = this.entries.filter((entry) => !which(entry));
+    for (const entry of this.entries) if (!left.includes(entry)) entry.token.dispose();
+    this.entries = left;
   }
 }
 
@@ -172,9 +178,11 @@ function replayed(token: Tensor, handles: readonly number[], args: readonly unkn
   }
 }
 
-/** Whether a recording was made with this value of `this`. */
+/** Whether a recording was made with this value of `this`. An object that was collected is not undefined. */
 const isSame = (recorded: unknown, self: unknown): boolean =>
-  (recorded instanceof WeakRef ? recorded.deref() : recorded) === self;
+  recorded instanceof WeakRef ? self !== undefined && recorded.deref() === self : recorded === self;
+
+const isGone = ({ self }: Entry): boolean => self instanceof WeakRef && self.deref() === undefined;
 
 const firstOf = (args: readonly unknown[], at: number) => (isGenuine(args[at]) ? args.indexOf(args[at]) : -1);
 

@@ -1,5 +1,5 @@
 /** torch.capture: `this`, disposal, state and the form of the result, which a replay could change without a word. */
-import { balanced, thrown, torch } from '../support/torch';
+import { balanced, settled, thrown, torch } from '../support/torch';
 import { expectFallback } from './compare';
 
 test('a recording is for one `this`', () => {
@@ -25,6 +25,32 @@ test('a recording is for one `this`', () => {
       forward.dispose();
     }),
   );
+});
+
+test('recordings of objects that are gone make room, and are not those of calls without `this`', async () => {
+  const captured: any = torch.capture(function (this: { by: number } | undefined, a: any) {
+    return a.mul(this?.by ?? 5);
+  });
+  const a = torch.ones([1]);
+  const of = (...args: any[]) => torch.scope(() => captured.call(...args, a).item());
+  const objects: WeakRef<object>[] = [];
+  const call = (by: number) => {
+    const self = { by };
+    objects.push(new WeakRef(self));
+    expect(of(self)).toBe(by);
+  };
+  for (let i = 0; i < 24; i++) {
+    call(i);
+    while (i % 8 === 7 && objects.some((one) => one.deref() !== undefined)) {
+      await new Promise((resolve) => setImmediate(resolve)); // a WeakRef keeps its object until then
+      settled();
+    }
+  }
+  expect(of(undefined)).toBe(5);
+  expect(captured.reason).toBe(null);
+  expect([captured.recordings, captured.fallbacks]).toEqual([25, 0]);
+  captured.dispose();
+  a.dispose();
 });
 
 test('an argument that the function disposes: it runs itself', () => {
