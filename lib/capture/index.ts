@@ -53,6 +53,21 @@ const MAX_RECORDINGS = 8;
 /** Errors that say that a function cannot be captured, whatever its arguments. */
 const refusals = new Set(['ERR_TORCH_CAPTURE', 'ERR_TORCH_PENDING']);
 
+/** What a program calls, by the native function that cannot be recorded. */
+const callers: Readonly<Record<string, string>> = {
+  autocastSet: 'torch.autocast',
+  free: 'dispose() of a tensor from outside the function',
+  fromBorrowed: 'torch.fromTypedArray',
+  functionBegin: 'a function of autograd.Function',
+  shareSweepIsDue: 'share()',
+};
+
+/** A refusal of native code (native/ops/record.cpp), without its prefix and with the name that the program knows. */
+function inWords(message: string): string {
+  const [, name, rest] = /torch\.capture: (\w+) (cannot be repeated .*)$/s.exec(message) ?? [];
+  return name === undefined ? message : `${callers[name] ?? name} ${rest}`;
+}
+
 const { flags } = native;
 
 class Capture {
@@ -136,7 +151,7 @@ class Capture {
     } catch (error) {
       const { code, message } = Object(error) as TorchError;
       if (strand !== undefined && strand.refused !== null) return this.refuse(strand.refused);
-      if (refusals.has(code)) return this.refuse(message);
+      if (refusals.has(code)) return this.refuse(inWords(message));
       return 'it threw while it was recorded'; // the call itself shows the error, if it is one of the function
     } finally {
       strand?.close();

@@ -53,6 +53,18 @@ test('recordings of objects that are gone make room, and are not those of calls 
   a.dispose();
 });
 
+test('the reason names what the program calls', () => {
+  const outside = torch.ones([3, 4]);
+  const reason =
+    /^torch\.autocast cannot be repeated without its function, because it reads a value or changes something/;
+  expectFallback(
+    (t) => torch.autocast({}, () => t.mul(outside)),
+    () => [torch.ones([3, 4])],
+    reason,
+  );
+  outside.dispose();
+});
+
 test('an argument that the function disposes: it runs itself', () => {
   for (const dispose of [(t: any) => t.dispose(), (t: any) => torch.disposeAll([t])]) {
     const fn = (t: any) => {
