@@ -2,7 +2,7 @@
 
 import { native } from '../addon/native';
 import { argumentError, codedError, disposedError } from '../errors/errors';
-import { PendingValue } from '../tensor/pending';
+import { isPendingTensor, PendingValue } from '../tensor/pending';
 import { isPending, type Pending } from '../tensor/places';
 import { guard, type Tensor } from '../tensor/tensor';
 import { forEachTensor } from './walk';
@@ -71,6 +71,6 @@ export function keep<T>(value: T): T {
 export function disposeAll(value: unknown): void {
   forEachTensor('disposeAll', value, (tensor) => {
     // A pending result is freed when no recorded op needs it any more; its recorder may refuse.
-    if (!(tensor instanceof PendingValue)) tensor.dispose();
+    if (isReal(tensor) || isPendingTensor(tensor)) tensor.dispose();
   });
 }

@@ -312,12 +312,14 @@ export function nameTensorMethods(): void {
 
 let areMethodsDefined = false;
 
-/** Defines the recording methods of pending tensors: a thousand, so only in a process that records. */
+/**
+ * Defines the recording methods of pending tensors: a thousand, so only in a process that records. Can be called again after it
+ * was cut off (a `vm` timeout).
+ */
 function definePendingMethods(): void {
-  areMethodsDefined = true;
   // V8 keeps the properties of such an object in a dictionary, to which it adds them in a tenth of the time.
   Reflect.deleteProperty(prototype, '_mark');
-  prototype._mark = undefined;
+  Object.defineProperty(prototype, '_mark', { value: undefined, writable: true, enumerable: true, configurable: true });
   const own = (name: PropertyKey, { value, get, set }: PropertyDescriptor) =>
     Object.defineProperty(
       prototype,
@@ -393,4 +395,5 @@ function definePendingMethods(): void {
       return this.recorder.valueOf(this).then(resolve, reject);
     },
   });
+  areMethodsDefined = true; // last
 }

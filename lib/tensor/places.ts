@@ -29,11 +29,10 @@ export const isPlain = (value: object): boolean => {
  * Searches arrays, maps, sets and plain objects, at any depth. Throws for a property that cannot be written, and for a pending
  * tensor that an object of another class declares.
  */
-export function findPending(root: unknown): Found {
+export function findPending(root: unknown, seen = new Set<object>()): Found {
   if (isPending(root)) return { wanted: [root], fill: (take) => take(root) };
   const wanted: Pending[] = [];
   const fills: ((take: Take) => void)[] = [];
-  const seen = new Set<object>();
   const inside: unknown[] = [root];
   /** Whether it is pending. */
   const look = (value: unknown): boolean => {
@@ -61,7 +60,7 @@ export function findPending(root: unknown): Found {
         });
       }
     } else if (tensors in value) {
-      refuseHeld(value as { [tensors]: unknown });
+      refuseHeld(value as { [tensors]: unknown }, seen);
     }
   }
   return {
@@ -88,12 +87,12 @@ function fillSet(set: Set<unknown>, take: Take): void {
   for (const element of elements) set.add(element);
 }
 
-/** Only the class knows how its tensors are replaced. */
-function refuseHeld(object: { [tensors]: unknown }): void {
+/** Only the class knows how its tensors are replaced. `seen`: it may hold itself, or what the result has elsewhere. */
+function refuseHeld(object: { [tensors]: unknown }, seen: Set<object>): void {
   const member = object[tensors];
   const held = typeof member === 'function' ? (member.call(object) as unknown) : member;
   const isIterator = typeof (held as { next?: unknown } | null | undefined)?.next === 'function';
-  if (findPending(isIterator ? [...(held as Iterable<unknown>)] : held).wanted.length === 0) return;
+  if (findPending(isIterator ? [...(held as Iterable<unknown>)] : held, seen).wanted.length === 0) return;
   throw codedError(
     TypeError,
     'ERR_TORCH_ARGUMENT',

@@ -197,6 +197,9 @@ describe('results', () => {
       const inside = await failure(untyped.run((t: any) => new Held(t.ones([2]))));
       expect([inside.code, inside.message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringMatching(/Held/)]);
       const given = await untyped.run(() => new Held(out)); // not pending
+      const own: any = new Held(null);
+      own.held = own; // a class may hold itself
+      expect(await untyped.run(() => own)).toBe(own);
       expect(given.held).toBe(out);
       const key = Symbol('key');
       const keyed = await untyped.run((t: any) => ({ [key]: t.ones([2]) }));
