@@ -144,7 +144,8 @@ class Capture {
       if (strand.refused !== null) return this.refuse(strand.refused);
       const { template, codes } = templateOf(result, strand, inputs);
       const token = ownedByCollector(() => wrap(native.captureEnd(recorder.id, handles, codes)));
-      const receiver = typeof self === 'object' && self !== null ? new WeakRef(self) : self;
+      const isObject = (typeof self === 'object' && self !== null) || typeof self === 'function';
+      const receiver = isObject ? new WeakRef(self as object) : self;
       this.entries.push({ token: token!, self: receiver, pattern: patternOf(args), template, outputs: codes.length });
       this.recordings++;
       return null;

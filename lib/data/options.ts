@@ -81,9 +81,9 @@ const isIterableOf = (value: unknown): value is Iterable<never> =>
 
 function iterableOf<T>(name: string, value: unknown): Iterable<T> | null {
   if (value === undefined || value === null) return null;
-  if (isTensor(value)) return value.toArray() as unknown as Iterable<T>; // iterated, it gives tensors
-  if (!isIterableOf(value) || typeof value === 'string') throw argumentError(FN, name, 'an iterable', value);
-  return value;
+  const given: unknown = isTensor(value) ? value.toArray() : value; // a tensor that is iterated gives tensors
+  if (!isIterableOf(given) || typeof given === 'string') throw argumentError(FN, name, 'an iterable', value);
+  return given;
 }
 
 function wholeOf(name: string, value: unknown, usual: number, least: number): number {

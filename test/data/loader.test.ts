@@ -250,6 +250,13 @@ describe('what loops leave', () => {
       expect(seen).toEqual([3]);
     });
     expect(() => [...new DataLoader([1, 2], { sampler: [0.5] })]).toThrow(/expected a sampler of integers/);
+    const order = (sampler: any) => {
+      const loader = new DataLoader(['a', 'b', 'c'] as any, { sampler, batchSize: 3 });
+      torch.disposeAll(sampler);
+      return [...loader];
+    };
+    expect(order(torch.tensor([2n, 0n, 1n]))).toEqual([['c', 'a', 'b']]);
+    expect(() => order(torch.tensor(1n))).toThrow(/'sampler': expected an iterable, got/);
   });
 
   test('a scope returns a loader, with the tensors of its dataset', () => {

@@ -136,7 +136,9 @@ test('wrong arguments name what was expected', () => {
   expect(of(bytes('{}'), [])).toMatch(
     /argument 'arrays': expected an object of Float32Array or Float64Array by member/,
   );
-  expect(of(bytes('{}'), { a: Int8Array })).toMatch(/argument 'arrays\.a': expected Float32Array or Float64Array/);
+  expect(of(bytes('{}'), { a: Int8Array })).toMatch(
+    /argument 'arrays\.a': expected Float32Array or Float64Array, got Int8Array/,
+  );
   expect(of(bytes('{}'), JSON.parse('{"__proto__":1}'))).toMatch(/expected members other than '__proto__'/);
 });
 

@@ -98,11 +98,13 @@ async function bytesOf(file: string): Promise<string | Uint8Array> {
   }
 }
 
+/** The file, for messages; bytes have no name. */
+const nameOf = (source: string | Uint8Array): string => (typeof source === 'string' ? `${source}: ` : '');
+
 /** What sharp and libvips say of a picture, with a code and the file. */
 function fileError(fn: string, source: string | Uint8Array, error: unknown): Error {
   const { message } = Object(error) as Error;
-  const of = typeof source === 'string' ? `${source}: ` : '';
-  return Object.assign(codedError(Error, 'ERR_TORCH_FILE', `${fn}: ${of}${message}`), { cause: error });
+  return Object.assign(codedError(Error, 'ERR_TORCH_FILE', `${fn}: ${nameOf(source)}${message}`), { cause: error });
 }
 
 /** Decodes a picture. libvips works in libuv's thread pool. */
@@ -138,8 +140,7 @@ async function decodedBy(
   if (plan.crop !== null) {
     const [h, w] = plan.crop;
     if (h > height || w > width) {
-      const of = typeof source === 'string' ? `${source}: ` : '';
-      const message = `${fn}: ${of}expected a picture of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
+      const message = `${fn}: ${nameOf(source)}expected a picture of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
       throw codedError(RangeError, 'ERR_TORCH_ARGUMENT', message);
     }
     const place = (room: number) => (plan.random ? below(room + 1, context) : centered(room));
