@@ -1,10 +1,7 @@
 #include "native/ops/replay.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
-
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -28,35 +25,6 @@ void for_each_tensor_in(const IValue& value, const Visit& visit) {
   } else if (value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
     for (const IValue& element : value.toListRef()) for_each_tensor_in(element, visit);
   }
-}
-
-// Whether the op only makes new tensors, by a kernel of its own for the CPU: autograd then has nothing to do unless a
-// gradient is required. Composite ops and views are left to it.
-bool computes(const OpStep& step) {
-  const auto aliases = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };
-  const auto& schema = step.op.schema();
-  return !step.may_write() && !may_be_view(step) && step.op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
-         std::none_of(schema.arguments().begin(), schema.arguments().end(), aliases);
-}
-
-// Whether autograd has nothing to do with a tensor: an ordinary one on the CPU, without a gradient or a tangent.
-bool is_plain(const at::Tensor& tensor) {
-  static const c10::DispatchKeySet kOrdinary = c10::DispatchKeySet(c10::DispatchKey::CPU) |
-                                               c10::autograd_dispatch_keyset_with_ADInplaceOrView |
-                                               c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
-  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  if (!(impl->key_set() - kOrdinary).empty()) return false;
-  return impl->autograd_meta() == nullptr || (!impl->requires_grad() && !tensor._fw_grad(0).defined());
-}
-
-bool are_plain(const torch::jit::Stack& stack) {
-  for (const IValue& value : stack) {
-    if (value.isTensor() ? value.toTensor().defined() && !is_plain(value.toTensor())
-                         : value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList()) {
-      return false;
-    }
-  }
-  return true;
 }
 
 [[noreturn]] void refuse(const std::string& why) { throw CodedError("ERR_TORCH_CAPTURE", why); }
@@ -87,10 +55,7 @@ class ReplayBuilder {
         replay_.kept_[operand->from] = true;
       }
     }
-    for (Replay::Op& op : replay_.ops_) {
-      Replay::add_typed_call(&op);
-      replay_.only_computes_ = replay_.only_computes_ && op.computes && !op.own_modes;
-    }
+    for (Replay::Op& op : replay_.ops_) Replay::add_typed_call(&op);
     if (!replay_.writes_) replay_.written_.clear();
   }
 
@@ -122,7 +87,7 @@ class ReplayBuilder {
   }
 
   void add_op(OpStep& step) {
-    Replay::Op op{&step, {}, {}, false, !(step.modes == replay_.modes_), computes(step)};
+    Replay::Op op{&step, {}, {}, false, !(step.modes == replay_.modes_), {}, {}, {}, {}};
     add_operands(step, &op);
     const bool tainted = examine(step, op);
     const auto& returns = step.op.schema().returns();
@@ -275,28 +240,20 @@ void Replay::add_typed_call(Op* op) {
   for (size_t i = 0; i < op->operands.size(); ++i) op->tensors[op->operands[i].argument] = static_cast<int32_t>(i);
 }
 
-at::Tensor Replay::call_typed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers) {
+at::Tensor Replay::call_typed(const Op& op, std::vector<at::Tensor>* registers) {
   std::array<const at::Tensor*, kTypedTensors> tensors{};
   for (size_t i = 0; i < op.tensors.size(); ++i) {
     const int32_t operand = op.tensors[i];
     tensors[i] = operand < 0 ? &op.fixed[i] : &(*registers)[op.operands[static_cast<size_t>(operand)].from];
   }
-  const auto plain = [](const at::Tensor* tensor) { return is_plain(*tensor); };
-  at::Tensor result;
-  if (!below_autograd && op.computes && std::all_of(tensors.begin(), tensors.begin() + op.tensors.size(), plain)) {
-    const at::AutoDispatchBelowADInplaceOrView no_autograd;
-    result = op.typed(tensors.data(), op.scalars.data());
-  } else {
-    result = op.typed(tensors.data(), op.scalars.data());
-  }
+  at::Tensor result = op.typed(tensors.data(), op.scalars.data());
   for (const Operand& operand : op.operands) {
     if (operand.last) (*registers)[operand.from].reset();
   }
   return result;
 }
 
-void Replay::call_boxed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers,
-                        torch::jit::Stack* stack) {
+void Replay::call_boxed(const Op& op, std::vector<at::Tensor>* registers, torch::jit::Stack* stack) {
   const OpStep& step = *op.step;
   stack->assign(step.arguments.begin(), step.arguments.end());
   uint32_t copied = UINT32_MAX;
@@ -317,19 +274,9 @@ void Replay::call_boxed(const Op& op, bool below_autograd, std::vector<at::Tenso
   }
   if (op.own_modes) {
     call_in_own_modes(step, stack);
-  } else if (!below_autograd && op.computes && are_plain(*stack)) {
-    const at::AutoDispatchBelowADInplaceOrView no_autograd;
-    step.call_boxed(stack);
   } else {
     step.call_boxed(stack);
   }
-}
-
-// Whether autograd has nothing to do with any tensor that is there before the ops, so that they all only compute.
-bool Replay::goes_below_autograd(const std::vector<at::Tensor>& inputs) const {
-  const auto plain = [](const at::Tensor& tensor) { return is_plain(tensor); };
-  return only_computes_ && std::all_of(inputs.begin(), inputs.end(), plain) &&
-         std::all_of(constants_.begin(), constants_.end(), plain);
 }
 
 std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const OpStep** failed) const {
@@ -339,20 +286,16 @@ std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const
   }
   torch::jit::Stack stack;
   stack.reserve(16);
-  // Once for all ops, as long as their results are plain too.
-  std::optional<at::AutoDispatchBelowADInplaceOrView> no_autograd;
-  if (goes_below_autograd(inputs)) no_autograd.emplace();
   const auto keep = [&](uint32_t to, at::Tensor result) {
-    if (no_autograd.has_value() && !is_plain(result)) no_autograd.reset();
     if (kept_[to]) registers[to] = std::move(result);
   };
   for (const Op& op : ops_) {
     *failed = op.step;
     if (op.typed != nullptr) {
-      keep(op.results.front().to, call_typed(op, no_autograd.has_value(), &registers));
+      keep(op.results.front().to, call_typed(op, &registers));
       continue;
     }
-    call_boxed(op, no_autograd.has_value(), &registers, &stack);
+    call_boxed(op, &registers, &stack);
     for (const Part& part : op.results) {
       for (uint32_t i = 0; i < part.count; ++i) {
         keep(part.to + i, op.is_list ? at::Tensor(stack[0].toListRef()[part.first + i].toTensor())

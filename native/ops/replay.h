@@ -56,7 +56,6 @@ class Replay {
     std::vector<Part> results;
     bool is_list;    // the result is one list
     bool own_modes;  // recorded in other modes than those of the call
-    bool computes;   // only makes new tensors, by a kernel for the CPU
     // A call without a stack, if there is one, and its arguments. `tensors`: operands by number, -1 for what is in
     // `fixed`.
     TypedCall typed;
@@ -72,12 +71,10 @@ class Replay {
     size_t same_memory_as;  // the first input with the same storage
   };
 
-  // Calls of one op. `below_autograd`: autograd's kernels are off already, for all ops.
+  // Calls of one op.
   static void add_typed_call(Op* op);
-  static at::Tensor call_typed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers);
-  static void call_boxed(const Op& op, bool below_autograd, std::vector<at::Tensor>* registers,
-                         torch::jit::Stack* stack);
-  bool goes_below_autograd(const std::vector<at::Tensor>& inputs) const;
+  static at::Tensor call_typed(const Op& op, std::vector<at::Tensor>* registers);
+  static void call_boxed(const Op& op, std::vector<at::Tensor>* registers, torch::jit::Stack* stack);
 
   static std::vector<Input> describe(const std::vector<at::Tensor>& inputs);
 
@@ -91,7 +88,6 @@ class Replay {
   std::vector<at::Tensor> constants_;
   std::vector<handles::Handle> written_;
   bool writes_ = false, writes_elsewhere_ = false;
-  bool only_computes_ = true;  // all ops do
 };
 
 // Whether a result of the step may share its memory with an argument.

@@ -174,6 +174,25 @@ test('gradients that are required only after the recording are seen by a replay'
   );
 });
 
+test('gradients that inputs or tensors of the closure require later, by ops that only compute', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const weight = torch.full([3], 2);
+      const captured = torch.capture((a: any) => a.mul(weight).add(1).relu());
+      const plain = () => captured(torch.ones([3])) as any;
+      expect([plain().requiresGrad, plain().toArray()]).toEqual([false, [3, 3, 3]]);
+      const input = torch.ones([3], { requiresGrad: true });
+      (captured(input) as any).sum().backward();
+      expect(input.grad!.toArray()).toEqual([2, 2, 2]);
+      weight.requiresGrad_(true);
+      plain().sum().backward();
+      expect(weight.grad!.toArray()).toEqual([1, 1, 1]);
+      expect([captured.recordings, captured.reason]).toEqual([1, null]);
+      captured.dispose();
+    }),
+  );
+});
+
 test('other shapes, dtypes, aliases, numbers and modes are recorded for themselves, up to a limit', () => {
   torch.scope(() => {
     const captured = torch.capture((a: any, b: any, k: number = 1) => a.add(b).mul(k).mul(a.shape.length));
