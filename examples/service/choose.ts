@@ -8,7 +8,7 @@ import { SIDE } from './input';
 
 /** The sizes of batches that are measured. */
 const SIZES = [1, 8, 32];
-const ROUNDS = 7;
+const ROUNDS = 15;
 /** A slow model is measured in fewer rounds. */
 const MAX_MS = 1000;
 const BORDER = 4;
@@ -16,8 +16,8 @@ const BORDER = 4;
 const GAIN = 1.1;
 /** How far its outputs, probabilities, may be from those of the scripted model: they round differently. */
 const TOLERANCE = 1e-4;
-/** To wake a thread costs about as much as a batch that takes less, which the event loop can afford. */
-const MAX_MS_ON_LOOP = 1;
+/** The event loop takes as long to read and answer the requests of such a batch, so they hardly wait longer. */
+const MAX_MS_ON_LOOP = 2;
 
 export interface Choice {
   /** Undefined if the scripted model is used for every batch. */

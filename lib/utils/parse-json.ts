@@ -57,8 +57,8 @@ export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayCo
   const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
   const numbers = roomFor(Math.ceil(bytes.length / 2));
   const names = members.map(([name]) => name);
-  const found = (names.some(hasReplacement) ? null : native.jsonArrays(bytes, names, numbers)) ?? [];
-  const value = parseRest(bytes, found);
+  const [hasOthers, ...found] = (names.some(hasReplacement) ? null : native.jsonArrays(bytes, names, numbers)) ?? [1];
+  const value = hasOthers === 1 || found.length === 0 ? parseRest(bytes, found) : {};
   for (let i = 0; i < found.length; i += FIGURES) {
     const [name, NumberArray] = members[found[i]!]!;
     const first = found[i + 3]!;

@@ -16,8 +16,8 @@ Array array_argument(Call& call, size_t index, napi_typedarray_type type, const 
   return value.As<Array>();
 }
 
-// jsonArrays(text, names, numbers): the arrays of numbers under these names, five figures each (json::NumberArray), and
-// their numbers in `numbers`. Null if the text is left to JSON.parse.
+// jsonArrays(text, names, numbers): 1 if the object has other members, or 0; then the arrays of numbers under these
+// names, five figures each (json::NumberArray). Their numbers are in `numbers`. Null if the text is left to JSON.parse.
 napi_value json_arrays(Call& call) {
   const std::vector<std::string> names = texts_at(call, 1);
   auto numbers = array_argument<Napi::Float64Array>(call, 2, napi_float64_array, "a Float64Array");
@@ -25,7 +25,7 @@ napi_value json_arrays(Call& call) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength());
   const json::NumberArrays read = json::find_number_arrays(text, names, numbers.Data(), numbers.ElementLength());
   if (!read.is_read) return Napi::Env(call.env).Null();
-  std::vector<double> figures;
+  std::vector<double> figures{read.has_others ? 1.0 : 0.0};
   for (const auto& [name, begin, end, first, count] : read.found) {
     for (const size_t figure : {name, begin, end, first, count}) figures.push_back(static_cast<double>(figure));
   }

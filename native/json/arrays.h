@@ -20,8 +20,10 @@ struct NumberArray {
 // What `find_number_arrays` answers.
 struct NumberArrays {
   // False: the text is not a JSON object, or one that this reader leaves to a whole parser, as with an escape in a
-  // name. If true, the text may still be invalid outside of the arrays.
+  // name. If true, the text may still be invalid outside of the arrays if it `has_others`.
   bool is_read = false;
+  // Whether the object has members besides those found.
+  bool has_others = false;
   std::vector<NumberArray> found;
 };
 

@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -44,6 +48,60 @@ TEST(JsonArrays, ReadsEachFormOfANumber) {
   EXPECT_EQ(found.numbers[0], (std::vector<double>{0, -0.0, 7, 10, 0.5, -0.25, 1000, 100, 2.5, 17976931348623157e292,
                                                    5e-324, 0.1234567890123456789}));
   EXPECT_TRUE(std::signbit(found.numbers[0][1]));
+}
+
+TEST(JsonArrays, ReadsDecimalsOfEachLengthAsTheCLibraryDoes) {
+  std::mt19937_64 random(7);
+  const auto digit = [&random] { return static_cast<char>('0' + random() % 10); };
+  for (size_t whole = 0; whole <= 20; ++whole) {
+    for (size_t decimals = 0; decimals <= 24; ++decimals) {
+      std::string text = random() % 2 == 0 ? "-" : "";
+      text += whole == 0 ? '0' : static_cast<char>('1' + random() % 9);
+      for (size_t i = 1; i < whole; ++i) text += digit();
+      if (decimals > 0) text += '.';
+      for (size_t i = 0; i < decimals; ++i) text += digit();
+      const Read found = read(R"({"a":[)" + text + "," + text + "]}");
+      ASSERT_EQ(found.numbers.size(), 1U) << text;
+      EXPECT_EQ(found.numbers[0], std::vector<double>(2, std::strtod(text.c_str(), nullptr))) << text;
+    }
+  }
+  // Around 2^53, the last integer that is read exactly, and characters beside the digits.
+  EXPECT_EQ(read(R"({"a":[9007199254740992,9007199254740993,9007199254740995,0.9007199254740993]})").numbers[0],
+            (std::vector<double>{9007199254740992, 9007199254740992, 9007199254740996, 0.9007199254740993}));
+  for (const char* number : {"1234567:", "1234567/", "1234567\xb0", "0.1234567:"}) {
+    EXPECT_TRUE(read(std::string(R"({"a":[)") + number + "]}").numbers.empty()) << number;
+  }
+}
+
+TEST(JsonArrays, ReadsRunsOfZeros) {
+  for (size_t zeros = 0; zeros <= 13; ++zeros) {
+    for (const char* last : {"0", "0.5", "10", "-0", " 0"}) {
+      std::string text;
+      for (size_t i = 0; i < zeros; ++i) text += "0,";
+      std::vector<double> numbers(zeros + 1);
+      numbers[zeros] = std::strtod(last, nullptr);
+      EXPECT_EQ(read(R"({"a":[)" + text + last + "]}").numbers, (std::vector<std::vector<double>>{numbers}))
+          << text << last;
+    }
+  }
+  double room[5] = {};
+  const NumberArrays full = find_number_arrays(R"({"a":[0,0,0,0,0]})", {"a"}, room, 5);
+  EXPECT_EQ(full.found.size(), 1U);
+  const NumberArrays narrow = find_number_arrays(R"({"a":[0,0,0,0,0]})", {"a"}, room, 4);
+  EXPECT_TRUE(narrow.found.empty());
+}
+
+TEST(JsonArrays, SaysWhetherThereAreOtherMembers) {
+  const auto has_others = [](const std::string& text, const std::string& name) {
+    double room[8] = {};
+    const NumberArrays arrays = find_number_arrays(text, {name}, room, std::size(room));
+    return arrays.is_read ? std::optional(arrays.has_others) : std::nullopt;
+  };
+  EXPECT_EQ(has_others(R"({"a":[1]})", "a"), false);
+  EXPECT_EQ(has_others(R"({"a":[1],"b":2})", "a"), true);
+  EXPECT_EQ(has_others(R"({"a":[[1]]})", "a"), true);
+  EXPECT_EQ(has_others("{\"a\n\":[1]}", "a\n"), true);  // invalid, which the whole parser says
+  EXPECT_EQ(has_others(R"({"a":[1],})", "a"), std::nullopt);
 }
 
 TEST(JsonArrays, LeavesOtherValuesToAWholeParser) {
