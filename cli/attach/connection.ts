@@ -7,6 +7,8 @@ import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';
 const TIMEOUT_MS = 20_000;
+/** A process that does not refuse keeps a silent connection open for longer. */
+const REFUSAL_MS = 5_000;
 /** The limit for one line; the library sends no longer answer. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 
@@ -23,6 +25,7 @@ export class Refusal extends UsageError {
 }
 
 export class Connection {
+  readonly pid: number;
   /** The parts of the incomplete line, and their total length. */
   private parts: string[] = [];
   private length = 0;
@@ -30,15 +33,18 @@ export class Connection {
   private over = false;
   /** An error that the process sent before any request: it will answer nothing. */
   private refusedWith: Answer | undefined;
+  /** Whether the connection may have ended by a refusal that could not be read. */
+  private mayBeRefused = true;
   /** Settles when the recording that this connection started, or the process, has ended. */
   readonly ended: Promise<void>;
   private resolveEnded = () => {};
 
   private constructor(
-    readonly pid: number,
+    private readonly target: Target,
     private readonly socket: net.Socket,
     private readonly timeoutMs: number,
   ) {
+    this.pid = target.pid;
     this.ended = new Promise((resolve) => {
       this.resolveEnded = resolve;
     });
@@ -51,8 +57,8 @@ export class Connection {
   /** `timeoutMs`: timeout for an answer. */
   static async open(pidText: string, timeoutMs = TIMEOUT_MS): Promise<Connection> {
     const target = findTarget(pidText);
-    const connection = new Connection(target.pid, await connect(target), timeoutMs);
-    // A process that refuses sends an error and closes. Read that first: a write to the closed socket would fail.
+    const connection = new Connection(target, await connect(target), timeoutMs);
+    // A process that refuses sends an error and closes. Read that first: if a write to the closed socket fails, Node reads no more.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     return connection;
   }
@@ -60,7 +66,8 @@ export class Connection {
   /** Returns the answer. @throws {Refusal} if it is an error */
   async ask(verb: string, fields: Record<string, string | number> = {}): Promise<Answer> {
     const parts = Object.entries(fields).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-    const answer = await this.send(`${[PROTOCOL, verb, ...parts].join(' ')}\n`);
+    let answer = await this.send(`${[PROTOCOL, verb, ...parts].join(' ')}\n`);
+    if (answer === undefined && this.mayBeRefused) answer = await this.refusalOfAnother();
     if (answer === undefined) throw new UsageError(`process ${this.pid} ended or closed the connection`);
     if (typeof answer.error === 'string') throw this.refusal(answer.error);
     return answer;
@@ -79,6 +86,17 @@ export class Connection {
         'not attached': `process ${pid} is not recorded; to start: leak-audit attach ${pid}`,
       }[reason] ?? `process ${pid}: ${printable(reason).slice(0, 300)}`;
     return new Refusal(reason, message);
+  }
+
+  /** What the process sends to another connection before any request; undefined if that is not a refusal. */
+  private async refusalOfAnother(): Promise<Answer | undefined> {
+    this.mayBeRefused = false;
+    if (!isStill(this.pid, this.target)) return undefined;
+    const other = new Connection(this.target, await connect(this.target), this.timeoutMs);
+    const timeout = setTimeout(() => other.giveUp(), REFUSAL_MS);
+    await other.ended;
+    clearTimeout(timeout);
+    return other.refusedWith;
   }
 
   private send(line: string): Promise<Answer | undefined> {
@@ -101,6 +119,7 @@ export class Connection {
    * to the next request.
    */
   private giveUp(): void {
+    this.mayBeRefused = false;
     this.socket.destroy();
     this.finish();
   }
@@ -131,6 +150,7 @@ export class Connection {
   }
 
   private takeLine(line: string): void {
+    this.mayBeRefused = false;
     const answer = parse(line);
     if (answer?.event === 'ended') this.resolveEnded();
     else if (this.waiting.length > 0) this.waiting.shift()!(answer);

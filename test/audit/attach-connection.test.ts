@@ -1,5 +1,8 @@
 /** How leak-audit reads the answer to a question. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Connection } from '../../cli/attach/connection';
 import { limitMs } from '../support/sanitized';
@@ -106,4 +109,30 @@ test('an answer in many chunks, and many answers in one chunk', async () => {
   const answers = await Promise.all(['status', 'status', 'status'].map((verb) => connection.ask(verb)));
   expect(answers.map(({ x, n }) => (x === undefined ? n : (x as string).length))).toEqual([3 * MiB, 2, 3]);
   connection.close();
+});
+
+/** Keeps the first connection until a signal, and refuses then, as it does with each later one. */
+const refuses = (refused: string) =>
+  writes(`
+  const refuse = (one) => one.write('{"error":"not now"}\\n', () => one.destroy());
+  socket.once('close', () => require('node:fs').writeFileSync(${JSON.stringify(refused)}, ''));
+  if (questions++ > 0) return void refuse(socket);
+  process.once('SIGUSR2', () => refuse(socket));
+  console.log('waits');`);
+
+test('a refusal that arrives while the question is written is read from another connection', async () => {
+  const refused = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-refused-')), 'refused');
+  try {
+    const { pid, lines } = await late(refuses(refused));
+    const connection = await Connection.open(pid);
+    expect((await lines.next()).value).toBe('waits');
+    process.kill(Number(pid), 'SIGUSR2');
+    // Blocks this thread, which therefore does not read the refusal before it writes.
+    const limit = performance.now() + limitMs(60_000);
+    while (!fs.existsSync(refused) && performance.now() < limit)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    await expect(connection.ask('status')).rejects.toThrow(`process ${pid}: not now`);
+  } finally {
+    fs.rmSync(path.dirname(refused), { recursive: true });
+  }
 });
