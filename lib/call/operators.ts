@@ -3,7 +3,7 @@
  * they throw, with the call to write instead.
  */
 import { codedError } from '../errors/errors';
-import { isTensor, notThis, Tensor } from '../tensor/tensor';
+import { type assignedInPython, isTensor, notThis, Tensor } from '../tensor/tensor';
 import { reportMissingNames } from './misses';
 
 const instead = {
@@ -48,6 +48,32 @@ function refuseWriting(): void {
   }
 }
 
+/** What to write instead of an assignment. */
+const assigned = {
+  data: 'torch.noGrad(() => t.copy_(x))',
+  real: 't.real().copy_(x)',
+  imag: 't.imag().copy_(x)',
+} satisfies Record<(typeof assignedInPython)[number], string>;
+
+/** Without it, an assignment would hide the method and change nothing. */
+function refuseAssigning(): void {
+  for (const [name, write] of Object.entries(assigned)) {
+    const property = Object.getOwnPropertyDescriptor(Tensor.prototype, name)!;
+    let method = property.value as unknown;
+    Object.defineProperty(Tensor.prototype, name, {
+      get: () => method,
+      set(this: unknown, value: unknown) {
+        if (isTensor(this))
+          throw codedError(TypeError, 'ERR_TORCH_NAME', `Tensor.${name} is a method, expected a call: write ${write}`);
+        if (this === Tensor.prototype) method = value;
+        else Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
+      },
+      enumerable: property.enumerable!,
+      configurable: true,
+    });
+  }
+}
+
 const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
 
 /** Called once, after all methods are defined. */
@@ -58,6 +84,7 @@ export function refuseOperators(): void {
     configurable: true,
   });
   refuseWriting();
+  refuseAssigning();
   reportMissingNames('Tensor', Tensor.prototype, {
     read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
     write: (name) => {

@@ -52,6 +52,21 @@ abstract class List<T> extends Container<T> {
     return [...this._elements.values()].at(index);
   }
 
+  /** Replaces the element at a position; negative positions count from the end. */
+  abstract set(index: number, element: T): this;
+
+  /** @internal The same name keeps its place. */
+  _setAt(index: number, element: T): this {
+    const names = [...this._elements.keys()];
+    const name = Number.isInteger(index) ? names.at(index) : undefined;
+    if (name === undefined || index < -names.length) {
+      const fn = `${this.constructor.name}.set`;
+      throw argumentError(fn, 'index', `a position in a list of ${names.length}`, index);
+    }
+    this._elements.set(name, element);
+    return this;
+  }
+
   /** @internal */
   _setAll(elements: Iterable<T>): void {
     this._elements.clear();
@@ -68,6 +83,23 @@ abstract class List<T> extends Container<T> {
     list.splice(place, count, ...more);
     this._setAll(list);
   }
+}
+
+/**
+ * `list[0]` and `list[0] = element`, as in Python; without them an assignment would add a property beside the elements. Positions
+ * from here on need `at` and `set`.
+ */
+const INDEXES = 1000;
+for (let index = 0; index < INDEXES; index++) {
+  Object.defineProperty(List.prototype, index, {
+    get(this: List<unknown>) {
+      return this.at(index);
+    },
+    set(this: List<unknown>, element: unknown) {
+      this.set(index, element);
+    },
+    configurable: true,
+  });
 }
 
 abstract class Modules extends List<Module> {
@@ -101,8 +133,7 @@ abstract class Modules extends List<Module> {
   /** Replaces the module at a position. */
   set(index: number, module: Module): this {
     demandModule(`${this.constructor.name}.set`, 'module', module);
-    this._splice(`${this.constructor.name}.set`, index, 1, module);
-    return this;
+    return this._setAt(index, module);
   }
 }
 
@@ -278,8 +309,7 @@ export class ParameterList extends List<Parameter> {
   }
 
   set(index: number, parameter: Tensor): this {
-    this._splice('ParameterList.set', index, 1, asParameter('ParameterList.set', 'parameter', parameter));
-    return this;
+    return this._setAt(index, asParameter('ParameterList.set', 'parameter', parameter));
   }
 
   override extraRepr(): string {
@@ -297,6 +327,12 @@ export class ParameterDict extends Dict<Parameter> {
   /** @internal */
   override _demand(fn: string, key: string, value: unknown): Parameter {
     return asParameter(fn, key, value);
+  }
+
+  /** The entries of a plain object are in the order of their names, as those of a dict in Python; those of a Map in its own. */
+  override update(entries: Iterable<[string, Parameter]> | Record<string, Parameter> | Dict<Parameter>): this {
+    const isPlain = isPlainObject(entries) && !isIterable(entries);
+    return super.update(isPlain ? Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1)) : entries);
   }
 
   override extraRepr(): string {

@@ -75,7 +75,8 @@ export class Module {
 
   /** @internal */
   _keyOf(name: string): string {
-    return this._state.keys.get(name) ?? this._names[name] ?? name;
+    const python = Object.hasOwn(this._names, name) ? this._names[name] : undefined;
+    return this._state.keys.get(name) ?? python ?? name;
   }
 
   /** @internal By property name. */

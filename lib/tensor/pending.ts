@@ -11,7 +11,7 @@ import { restoring } from '../errors/turn';
 import { Flag, RecordingMode } from '../generated/codes';
 import { type Known, knownMethods, knownProperties } from './known';
 import { readArguments } from './reading';
-import { setPending, Tensor } from './tensor';
+import { assignedInPython, setPending, Tensor } from './tensor';
 
 const { flags } = native;
 
@@ -302,6 +302,13 @@ function readLater(name: string) {
 /** The names of the library's own methods and properties, by the prototype that has them. */
 let namesOf: (readonly [prototype: object, names: readonly string[]])[] = [];
 
+/** A method that refuses assignments is an accessor (lib/call/operators.ts). */
+function propertyOf(from: object, name: string | symbol): PropertyDescriptor {
+  const property = Object.getOwnPropertyDescriptor(from, name) ?? {};
+  const isMethod = property.get !== undefined && assignedInPython.some((method) => method === name);
+  return isMethod ? { value: Reflect.get(from, name) } : property;
+}
+
 /** Call after all tensor methods are defined, and before the program can define its own, which are not recorded as one call. */
 export function nameTensorMethods(): void {
   namesOf = [];
@@ -352,7 +359,7 @@ function definePendingMethods(): void {
   for (const [from, names] of namesOf) {
     for (const name of names) {
       if (name === 'constructor' || Object.hasOwn(prototype, name)) continue;
-      const { value, get } = Object.getOwnPropertyDescriptor(from, name) ?? {};
+      const { value, get } = propertyOf(from, name);
       if (get !== undefined) {
         own(name, {
           get(this: PendingTensor) {

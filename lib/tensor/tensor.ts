@@ -229,6 +229,9 @@ export const constructorKey: unique symbol = Symbol('Tensor');
 /** Whether a value is a tensor made by this copy of the library, not a Proxy around it. */
 export const isGenuine: (value: unknown) => value is Tensor = Tensor._isGenuine;
 
+/** Methods whose names are properties in Python, where a program assigns to them. Here an assignment throws. */
+export const assignedInPython = ['data', 'real', 'imag'] as const;
+
 /** Whether a value is a tensor, of this copy of the library or another one that uses the same addon. */
 export function isTensor(value: unknown): value is Tensor {
   return value instanceof Tensor || (isMarked(value) && value._mark === mark && typeof value.dispose === 'function');

@@ -178,6 +178,20 @@ describe('torch.run', () => {
     });
   });
 
+  it('methods that refuse assignments are recorded as the others', async () => {
+    const z = torch.complex(torch.tensor([1, 2]), torch.tensor([3, 4]));
+    const sum = await torch.run(() => {
+      const pending = untyped.mul(z, 2);
+      return [pending.real().add(pending.imag()), z.real(), pending.real().data()];
+    });
+    expect(sum.map((each: Tensor) => each.toArray())).toEqual([
+      [8, 12],
+      [1, 2],
+      [2, 4],
+    ]);
+    torch.disposeAll([...sum, z]);
+  });
+
   it('an async function may read a result and continue', async () => {
     await balancedAsync(async () => {
       const steps: number[] = [];

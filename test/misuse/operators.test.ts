@@ -41,6 +41,8 @@ const refused: readonly Form[] = [
   ['t.dtype = "int64"', 'ERR_TORCH_NAME', 'Tensor.dtype can only be read: write t.to(dtype)'],
   ['t.device = "cuda"', 'ERR_TORCH_NAME', 'Tensor.device can only be read: write t.to(device)'],
   ['t.numel++', 'ERR_TORCH_NAME', 'Tensor.numel can only be read'],
+  ['t.data = m', 'ERR_TORCH_NAME', 'Tensor.data is a method, expected a call: write torch.noGrad(() => t.copy_(x))'],
+  ['t.real = m', 'ERR_TORCH_NAME', 'Tensor.real is a method, expected a call: write t.real().copy_(x)'],
   ['t.T = m', 'ERR_TORCH_NAME', 'Tensor.T can only be read'],
   ['Object.assign(t, { strides: [1] })', 'ERR_TORCH_NAME', 'Tensor.strides can only be read'],
   ['[...torch.tensor(1)]', 'ERR_TORCH_ARGUMENT', 't.item() is its element'],

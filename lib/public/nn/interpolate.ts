@@ -59,7 +59,7 @@ function interpolate(
   antialias: boolean,
 ): Tensor {
   const fn = 'interpolate';
-  const kind = ops[mode];
+  const kind = Object.hasOwn(ops, mode) ? ops[mode] : undefined;
   if (kind === undefined) throw refuse(fn, 'mode', `one of ${Object.keys(ops).join(', ')}`, mode);
   if (!kind.corners && alignCorners !== null) {
     throw refuse(fn, 'alignCorners', `none in mode '${mode}'`, alignCorners);
