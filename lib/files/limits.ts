@@ -36,7 +36,8 @@ const BASE_TENSORS = 16_384;
 const BYTES_OF_TENSOR = 64;
 const BASE_OBJECTS = 262_144;
 const MAX_OBJECTS = 4_000_000;
-const DEFAULT_DEPTH = 1000;
+/** Also the most levels that `save` writes. */
+export const DEFAULT_DEPTH = 1000;
 /** Instructions of a pickle plus the elements that they copy: each may take eight bytes or more. */
 const BASE_STEPS = 4_000_000;
 const MAX_STEPS = 100_000_000;

@@ -1,5 +1,7 @@
 /** Writes pickles of protocol 2, as torch.save does: numbers, strings, lists, dictionaries, and calls of Python names. */
 import { types } from 'node:util';
+import { refusal } from '../errors/errors';
+import { DEFAULT_DEPTH } from './limits';
 
 /** A call of a Python name (REDUCE). */
 export class Reduce {
@@ -51,6 +53,10 @@ export function pickle(
 ): Buffer {
   const parts: Buffer[] = [Buffer.from([0x80, 2])];
   const memo = new Map<object, number>();
+  /** Arrays that were written as keys, thus as tuples: elsewhere the same arrays are lists. */
+  const tuples = new Map<object, number>();
+  let remembered = 0;
+  let depth = 0;
   const put = (...bytes: number[]) => parts.push(Buffer.from(bytes));
   const number = (
     code: number,
@@ -85,9 +91,18 @@ export function pickle(
     for (const [i, value] of values.entries()) write(value, `${path}[${i}]`);
     put(0x74);
   };
-  const remember = (value: object) => {
-    memo.set(value, memo.size);
-    number(0x72, 4, memo.size - 1, 'writeUInt32LE');
+  const remember = (value: object, where = memo) => {
+    where.set(value, remembered);
+    number(0x72, 4, remembered++, 'writeUInt32LE');
+  };
+  const recall = (index: number) => number(0x6a, 4, index, 'writeUInt32LE');
+  /** Levels are counted as the reader counts them, so that it reads by default what was written. */
+  const deeper = (run: () => void) => {
+    if (++depth > DEFAULT_DEPTH) {
+      throw refusal('save', 'value', `at most ${DEFAULT_DEPTH} levels of nesting`, 'a value that is nested too deeply');
+    }
+    run();
+    depth--;
   };
 
   const plain = (value: unknown): boolean => {
@@ -102,7 +117,8 @@ export function pickle(
         long(value);
         return true;
       case 'number':
-        if (!Number.isInteger(value) || Object.is(value, -0)) number(0x47, 8, value, 'writeDoubleBE');
+        // Whole numbers beyond 2^53 are floats too: an int of their digits would be read as a bigint.
+        if (!Number.isSafeInteger(value) || Object.is(value, -0)) number(0x47, 8, value, 'writeDoubleBE');
         else if (Math.abs(value) < 2 ** 31) number(0x4a, 4, value, 'writeInt32LE');
         else long(BigInt(value));
         return true;
@@ -117,7 +133,7 @@ export function pickle(
     const object = value as object;
     const known = typeof object === 'object' ? memo.get(object) : undefined;
     if (known !== undefined) {
-      number(0x6a, 4, known, 'writeUInt32LE');
+      recall(known);
     } else if (types.isProxy(value)) {
       writeValue(object, path); // before anything else inspects it
     } else if (value instanceof Name) {
@@ -140,11 +156,11 @@ export function pickle(
   const writeValue = (object: object, path: string): void => {
     const contents = asUser(() => contentsOf(object));
     if (contents !== undefined) {
-      writeContents(object, contents, path);
+      deeper(() => writeContents(object, contents, path));
       return;
     }
     const other = replace(object, path);
-    write(other, path);
+    deeper(() => write(other, path));
     if (other instanceof Reduce) memo.set(object, memo.get(other)!);
   };
 
@@ -157,11 +173,32 @@ export function pickle(
       for (const [i, element] of contents.elements.entries()) write(element, `${path}[${i}]`);
     } else {
       for (const [key, element] of contents.entries) {
-        write(key, `${path} (a key)`);
+        writeKey(key, `${path} (a key)`);
         write(element, typeof key === 'string' ? `${path}.${key}` : `${path} (a value)`);
       }
     }
     put(isList ? 0x65 : 0x75);
+  };
+
+  /** Python's lists cannot be keys, and `load` makes arrays of tuples: an array in a key is written as a tuple. */
+  const writeKey = (key: unknown, path: string): void => {
+    const isObject = typeof key === 'object' && key !== null;
+    const elements = isObject ? asUser(() => (Array.isArray(key) ? Array.from(key) : undefined)) : undefined;
+    if (elements === undefined) {
+      write(key, path);
+      return;
+    }
+    const known = tuples.get(key as object);
+    if (known !== undefined) {
+      recall(known);
+      return;
+    }
+    deeper(() => {
+      put(0x28);
+      for (const [i, element] of elements.entries()) writeKey(element, `${path}[${i}]`);
+      put(0x74);
+    });
+    remember(key as object, tuples);
   };
 
   write(root, 'value');

@@ -102,8 +102,10 @@ class Archive implements Allowed {
     if (!isText(key)) throw fail('the name of a storage is not a string');
     const found = this.#stored.get(key);
     if (found !== undefined) {
-      if (found.type !== (type as Global).name) throw fail(`storage ${key} is used with two dtypes`);
-      return found;
+      if (found.type === (type as Global).name) return found;
+      // PyTorch writes a tensor of uint8 and the untyped storage below it as two classes of one dtype.
+      if (itemOf(found.type)![0] !== known[0]) throw fail(`storage ${key} is used with two dtypes`);
+      return new Stored(found.elements, (type as Global).name, found.count);
     }
     const [dtype, itemSize] = known;
     const entry = this.#zip.entries.get(`${this.#prefix}data/${key}`);
@@ -111,8 +113,8 @@ class Archive implements Allowed {
     if (!isSize(count) || entry.size !== count * itemSize) {
       throw fail(`storage ${key}: expected ${quote(count)} elements of ${itemSize} bytes, got ${entry.size} bytes`);
     }
-    // A tensor of untyped bytes may have elements of this size.
-    const alignment = (type as Global).name === UNTYPED ? 8 : itemSize;
+    // A tensor of untyped bytes may have elements of this size, and bytes may be named as untyped later.
+    const alignment = dtype === 'uint8' ? 8 : itemSize;
     const raw = entry.deflated
       ? tensorOfBytes(this.#zip.data(entry))
       : this.#zip.summed(entry, (start, sum) => this.#bytes.tensor(start, entry.size, alignment, sum));
@@ -122,6 +124,16 @@ class Archive implements Allowed {
     const stored = new Stored(there as Tensor, (type as Global).name, count);
     this.#stored.set(key, stored);
     return stored;
+  }
+
+  /**
+   * A storage that is a value of its own becomes a tensor of its elements, as JavaScript has no class for it: it shares memory
+   * with the other tensors of the storage.
+   */
+  finish(value: object): unknown {
+    if (!(value instanceof Stored)) return value;
+    this.#budget.tensor();
+    return value.elements;
   }
 
   #rebuild([stored, offset, size, stride, requiresGrad]: readonly unknown[]): Tensor {

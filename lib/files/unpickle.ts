@@ -45,6 +45,8 @@ export interface Allowed {
   /** Undefined for a name that is not allowed. */
   find(module: string, name: string): Global | undefined;
   persistent(id: unknown): unknown;
+  /** What the program gets for an object that `find` and `persistent` made. Without it, the object itself. */
+  finish?(value: object): unknown;
   fail(what: string): Error;
 }
 
@@ -79,7 +81,7 @@ export class Unpickler {
   }
 
   load(): unknown {
-    return finish(this.loadRaw(), this.#allowed.fail, this.#budget);
+    return finish(this.loadRaw(), this.#allowed, this.#budget);
   }
 
   /** Keeps Dict and Tuple unconverted. */
@@ -338,7 +340,7 @@ const operations = new Map<number, (p: Unpickler) => void>([
  * Converts dictionaries to objects or Maps, and tuples to arrays. Shared values stay shared, and cycles stay cycles. Lookups
  * here need no budget: the same keys were charged when they were read.
  */
-function finish(root: unknown, fail: (what: string) => Error, budget: Budget): unknown {
+function finish(root: unknown, allowed: Allowed, budget: Budget): unknown {
   const done = new Map<unknown, unknown>();
   let depth = 0;
   const convert = (value: unknown): unknown => {
@@ -352,7 +354,7 @@ function finish(root: unknown, fail: (what: string) => Error, budget: Budget): u
   const convertNew = (value: object): unknown => {
     if (value instanceof Dict) return convertDict(value);
     if (value instanceof Global) {
-      if (value.value === undefined) throw fail(`the name ${quote(value.name)} cannot be a value`);
+      if (value.value === undefined) throw allowed.fail(`the name ${quote(value.name)} cannot be a value`);
       return value.value;
     }
     if (Array.isArray(value)) {
@@ -367,7 +369,9 @@ function finish(root: unknown, fail: (what: string) => Error, budget: Budget): u
       for (const element of value) set.add(convert(element));
       return set;
     }
-    return value;
+    const made = allowed.finish === undefined ? value : allowed.finish(value);
+    if (made !== value) done.set(value, made); // so that it is made once
+    return made;
   };
   const convertDict = (dict: Dict): unknown => {
     if (dict.isEmpty || [...dict.entries.keys()].every((key) => typeof key === 'string')) {

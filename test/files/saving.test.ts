@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { python3 } from '../support/python3';
-import { balanced, LIB, torch, untyped } from '../support/torch';
+import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
 
 let folder: string;
 beforeAll(() => {
@@ -31,6 +31,10 @@ print(json.dumps({
     'offsets': [start(entry) % 64 for entry in file.infolist()],
     'sums': [value.double().sum().item() for value in state.values()],
 }))`;
+  return told(program, file);
+}
+
+async function told(program: string, file: string): Promise<any> {
   const { code, stdout, stderr } = await python3(['-W', 'ignore', '-c', program, file]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);
@@ -124,4 +128,88 @@ test('a tensor that another thread changes meanwhile is saved with a checksum th
   for (let i = 0; i < 10; i++) {
     torch.scope(() => expect((torch.load(at(`racing.pt${i}`)) as any).x.shape).toEqual([4 << 20]));
   }
+});
+
+test('array keys of a Map are tuples for Python, also the same array that is a list elsewhere', async () => {
+  const pair = [1, 2];
+  const inner = [5];
+  const value = {
+    list: pair,
+    map: new Map<unknown, string>([
+      [pair, 'pair'],
+      [['a', [pair, inner], inner], 'deep'],
+      [[], 'empty'],
+    ]),
+    again: [new Map([[pair, 1]]), pair, inner],
+  };
+  torch.save(value, at('keys'));
+  const answer = await told(
+    `
+import json, sys, torch
+v = torch.load(sys.argv[1])
+assert v['map'] == {(1, 2): 'pair', ('a', ((1, 2), (5,)), (5,)): 'deep', (): 'empty'}, v
+assert v['list'] == [1, 2] and v['again'] == [{(1, 2): 1}, [1, 2], [5]] and v['again'][1] is v['list'], v
+torch.save(v, sys.argv[1])
+torch.load(sys.argv[1], weights_only=True)
+print(1)
+`,
+    at('keys'),
+  );
+  expect(answer).toBe(1);
+  expect(torch.load(at('keys'))).toEqual(value);
+  expect(torch.load(torch.saveToBuffer(value))).toEqual(value);
+  fs.rmSync(at('keys'));
+});
+
+test('numbers that are no safe integers are floats, and bigint values integers', async () => {
+  const numbers = [Number.MAX_VALUE, 1e20, -(2 ** 53), 2 ** 53, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER];
+  const value = { numbers, big: [2n ** 53n, 10n ** 20n], keys: new Map([[1e20, 1]]) };
+  torch.save(value, at('numbers'));
+  expect(torch.load(at('numbers'))).toEqual(value);
+  expect(torch.load(torch.saveToBuffer(value))).toEqual(value);
+  expect(await torch.loadFromStream(torch.saveToStream(value))).toEqual(value);
+  const answer = await told(
+    `
+import json, sys, torch
+v = torch.load(sys.argv[1])
+print(json.dumps([[type(n).__name__ for n in v['numbers'] + v['big']], v['big'] == [2**53, 10**20]]))
+`,
+    at('numbers'),
+  );
+  expect(answer).toEqual([['float', 'float', 'float', 'float', 'int', 'int', 'int', 'int'], true]);
+  fs.rmSync(at('numbers'));
+});
+
+test('values nested too deeply are refused, and the deepest that are written are read', () => {
+  const nested = (levels: number, innermost: unknown[] = []) => {
+    let value = innermost;
+    for (let i = 1; i < levels; i++) value = [value];
+    return value;
+  };
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  balanced(() => {
+    expect(torch.load(torch.saveToBuffer(nested(1000)))).toHaveLength(1);
+    torch.scope(() => torch.load(torch.saveToBuffer(nested(999, [torch.ones([1])]))));
+    const deep = new Map([[nested(3000), 1]]);
+    for (const value of [nested(1001), nested(3000), nested(100_000), deep, new Map([[cycle, 1]])]) {
+      const { code, message } = thrown(() => torch.saveToBuffer(value));
+      expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringMatching(/expected at most 1000 levels/)]);
+    }
+    torch.scope(() => {
+      const deepTensor = nested(1000, [torch.ones([1])]);
+      expect(codeOf(() => torch.saveToBuffer(deepTensor))).toBe('ERR_TORCH_ARGUMENT');
+    });
+    expect(torch.load(torch.saveToBuffer(cycle))).toHaveLength(1); // a list may contain itself
+  });
+});
+
+test('more tensors than the reader allows gaps between its memo indices', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const base = torch.arange(4);
+      const many = Array.from({ length: 70_000 }, () => base.view([4]));
+      expect(torch.load(torch.saveToBuffer(many))).toHaveLength(70_000);
+    }),
+  );
 });

@@ -101,6 +101,47 @@ torch.save(value, sys.argv[1])
   );
 });
 
+test('a storage of Python as a value: a tensor of its elements, over the same memory', async () => {
+  await python(
+    `
+t, half, late = torch.arange(12.), torch.ones(3, dtype=torch.float16), torch.arange(8, dtype=torch.uint8)
+raw = lambda t: t.untyped_storage() if hasattr(t, 'untyped_storage') else t.storage()._storage
+torch.save({
+    's': t.storage(), 't': t[2:6], 'nested': [{'x': (t.storage(), half.storage())}], 'flags': (t > 10).storage(),
+    'bytes': raw(torch.tensor([1.5])), 'late': late, 'lateBytes': raw(late),
+}, sys.argv[1])
+torch.save(t.storage(), sys.argv[1] + '.alone')
+`,
+    at('storage'),
+  );
+  balanced(() =>
+    torch.scope(() => {
+      const value = torch.load(at('storage')) as any;
+      expect([value.s.dtype, value.s.shape, value.s.sum().item()]).toEqual(['float32', [12], 66]);
+      expect(value.nested[0].x[0]).toBe(value.s);
+      expect([value.nested[0].x[1].dtype, value.nested[0].x[1].toArray()]).toEqual(['float16', [1, 1, 1]]);
+      value.s.narrow(0, 2, 1).fill_(50);
+      expect(value.t.toArray()).toEqual([50, 3, 4, 5]);
+      expect([value.flags.dtype, value.flags.toArray().at(-1), value.flags.toArray()[0]]).toEqual([
+        'bool',
+        true,
+        false,
+      ]);
+      expect([value.bytes.dtype, value.bytes.toArray()]).toEqual(['uint8', [0, 0, 0xc0, 0x3f]]);
+      value.lateBytes.fill_(7);
+      expect(value.late.toArray()).toEqual([7, 7, 7, 7, 7, 7, 7, 7]);
+    }),
+  );
+  balanced(() => {
+    const alone = torch.load(readFileSync(at('storage.alone'))) as any;
+    expect(alone.toArray()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    alone.dispose();
+    const { code, message } = thrown(() => torch.load(at('storage.alone'), { maxTensors: 0 }));
+    expect([code, message]).toEqual(['ERR_TORCH_FILE', expect.stringMatching(/maxTensors/)]);
+  });
+  for (const name of ['storage', 'storage.alone']) rmSync(at(name)); // another test lists the folder
+});
+
 test('dtypes without a storage class of their own, both ways', async () => {
   if (release === '1.13') {
     expect(untyped.uint16).toBe(undefined); // it has none of them
