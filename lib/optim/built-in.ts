@@ -6,6 +6,7 @@ import { isTensor, type Tensor } from '../tensor/tensor';
 import { checkKinds, optionsOf } from './checks';
 import { acceptFused, checkFused, hasFused } from './fused';
 import type { ParamGroup, Params } from './groups';
+import { type NeedsOf, needsOf } from './needs';
 import { Optimizer, unfit } from './optimizer';
 import { countsInTensor, defaults } from './release';
 import { owned, type ParamState } from './state-dict';
@@ -15,6 +16,8 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   readonly _kind: string;
   /** Values of the kinds that options have. Each group may have to give the learning rate, which then has no default. */
   readonly #kinds: Readonly<Record<string, unknown>>;
+  /** Whether `update` is that of the library. */
+  #hasFormula: boolean | undefined;
 
   constructor(kind: string, params: Params<O>, options: O) {
     super(params, optionsOf(kind, options) as O);
@@ -63,6 +66,12 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
     if (grad.isSparse) throw unfit(fn, 'expected a dense gradient, got a sparse one');
   }
 
+  /** A class of one's own with another `update` reads what it likes. */
+  override _needs(group: ParamGroup<O>): NeedsOf | undefined {
+    this.#hasFormula ??= isFormula(this, this.update);
+    return this.#hasFormula ? needsOf(this._kind, group) : undefined;
+  }
+
   override _otherDefaults(): Record<string, unknown> {
     return { ...defaults[this._kind] };
   }
@@ -83,6 +92,13 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   _noSteps(): Tensor | number {
     return countsInTensor(this._kind) ? scalar(0) : 0;
   }
+}
+
+/** Whether `update` comes from a class right below BuiltIn: those are the library's. */
+function isFormula(optimizer: object, update: unknown): boolean {
+  let prototype = Object.getPrototypeOf(optimizer);
+  while (Object.getPrototypeOf(prototype) !== BuiltIn.prototype) prototype = Object.getPrototypeOf(prototype);
+  return prototype.update === update;
 }
 
 const rounding = Symbol('rounding');

@@ -1,19 +1,33 @@
 /** torch/optim/lbfgs.py. */
+import { native } from '../addon/native';
 import { inGradMode } from '../autograd/mode';
 import { ops } from '../autograd/tuples';
-import { argumentError, refusal } from '../errors/errors';
+import { argumentError, describe, refusal } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { BuiltIn, numberIn, real } from './built-in';
 import type { ParamGroup, Params } from './groups';
 import { atMost, div, less, min, mul, type Num, sub, toNumber } from './mixed';
+import { isEmpty, isScalar } from './needs';
 import type { LBFGSOptions } from './options';
 import { lbfgsMaximizes, lbfgsTakesComplex } from './release';
-import { owned, type ParamState } from './state-dict';
+import { type OptimizerStateDict, owned, type ParamState } from './state-dict';
 import { MAX_CALLS, strongWolfe } from './strong-wolfe';
 
-/** A number of the state, which outlives the step. */
-const kept = (value: Num): Num => (isTensor(value) ? owned(value) : value);
+/** Tensors that the program may have too: those are left to the collector when the optimizer drops them. */
+const shared = new WeakSet<Tensor>();
+
+/** Frees what a state no longer has. */
+function drop(value: unknown): void {
+  if (isTensor(value) && !shared.has(value)) native.free(value._handle);
+}
+
+/** Puts a value that outlives the step in a place of the state, and frees the one that was there. */
+function put(place: Record<string, any>, key: string | number, value: Num): void {
+  const before = place[key];
+  place[key] = isTensor(value) ? owned(value) : value;
+  if (before !== value) drop(before);
+}
 
 /** Where a step is. */
 interface Place {
@@ -42,9 +56,46 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
       const first = this._loss(fn, closure);
       this._demandOptions(fn);
       this._demandUsable(fn, this.paramGroups[0]!);
+      this.#demandHistory(fn);
       inGradMode(false, () => ownScope(() => this.#iterate(fn, closure, this.#lossOf(fn, first))));
       return first;
     });
+  }
+
+  readonly #copies = new WeakSet<ParamState>();
+
+  /** loadStateDict makes copies, which only this optimizer has; a program may put the state of another one here. */
+  override _fromOther(state: ParamState): ParamState {
+    this.#copies.add(state);
+    return state;
+  }
+
+  /** A state dict has the tensors themselves, which must not be freed by the next step. */
+  override stateDict(): OptimizerStateDict {
+    for (const values of this.state.values()) share(values);
+    return super.stateDict();
+  }
+
+  /** The state that was checked, or begun here. */
+  #checked: ParamState | undefined;
+
+  /** Refuses a state from outside that does not fit. */
+  #demandHistory(fn: string): void {
+    const parameter = this.#params[0]!;
+    const state = this.state.get(parameter);
+    if (state === undefined) return;
+    // A failed step may have begun the state and not made its first direction.
+    if (state === this.#checked && (state.n_iter === 0 || state.d !== undefined)) return;
+    const wrong = isEmpty(state) ? null : wrongHistory(state, this.#size);
+    if (wrong !== null) throw this._badState(fn, parameter, wrong);
+    if (!this.#copies.has(state)) share(state);
+    this.#checked = state;
+  }
+
+  /** The number of real numbers in all parameters. */
+  get #size(): number {
+    const sizes = this.#params.map((one) => (lbfgsTakesComplex && one.isComplex() ? 2 : 1) * one.numel);
+    return sizes.reduce((sum, size) => sum + size, 0);
   }
 
   get #params(): Tensor[] {
@@ -83,20 +134,28 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
   #iterate(fn: string, closure: () => unknown, loss: number): void {
     const group = this.paramGroups[0]! as ParamGroup<LBFGSOptions>;
     const parameter = this.#params[0]!;
-    const state = this.state.get(parameter) ?? { func_evals: 0, n_iter: 0 };
+    const state = this.state.get(parameter) ?? {};
+    if (isEmpty(state)) Object.assign(state, { func_evals: 0, n_iter: 0 });
     this.state.set(parameter, state);
+    this.#checked = state;
     state.func_evals++;
     const place: Place = { loss, grad: this.#flatGrad(), calls: 1 };
     const tolerance = group.toleranceGrad!;
     if (atMost(largest(place.grad), tolerance)) return;
-    for (let n = 1; n <= group.maxIter!; n++) {
-      // The tensors of one iteration are released at its end, except the gradient, with which the next one starts.
-      const goesOn = ownScope(() => {
-        const goes = this.#iteration(fn, closure, group, state, place, n);
-        owned(place.grad);
-        return goes;
-      });
-      if (!goesOn) break;
+    try {
+      for (let n = 1; n <= group.maxIter!; n++) {
+        const { grad } = place;
+        // The tensors of one iteration are released at its end, except the gradient, with which the next one starts.
+        const goesOn = ownScope(() => {
+          const goes = this.#iteration(fn, closure, group, state, place, n);
+          owned(place.grad);
+          return goes;
+        });
+        if (place.grad !== grad) drop(grad);
+        if (!goesOn) break;
+      }
+    } finally {
+      drop(place.grad);
     }
   }
 
@@ -113,7 +172,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     const { grad, loss: lossBefore } = place;
     state.n_iter++;
     const isFirst = state.n_iter === 1;
-    state.d = owned(isFirst ? firstDirection(grad, state) : nextDirection(grad, state, group.historySize!));
+    put(state, 'd', isFirst ? firstDirection(grad, state) : nextDirection(grad, state, group.historySize!));
     const direction = state.d as Tensor;
     if (isTensor(state.prev_flat_grad)) state.prev_flat_grad.copy_(grad);
     else state.prev_flat_grad = owned(grad.clone() as Tensor);
@@ -121,7 +180,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     const sum = () => (grad.abs() as Tensor).sum() as Tensor;
     // A copy of a rate that is a tensor: `dispose` releases the state.
     const rate: Num = isTensor(lr) ? (lr.clone() as Tensor) : lr!;
-    state.t = kept(isFirst ? mul(min(1, div(1, sum())), rate) : rate);
+    put(state, 't', isFirst ? mul(min(1, div(1, sum())), rate) : rate);
     const slope = grad.dot(direction) as Tensor;
     if (less(-toleranceChange!, slope)) return false;
 
@@ -145,7 +204,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
       );
       place.loss = found.loss;
       place.grad = found.grad;
-      state.t = kept(found.at);
+      put(state, 't', found.at);
       calls = found.calls;
       this.#move(state.t, direction);
     } else {
@@ -185,17 +244,20 @@ function nextDirection(grad: Tensor, state: ParamState, historySize: number): Te
   const s = mul(state.d, state.t) as Tensor;
   const ys = y.dot(s) as Tensor;
   if (less(1e-10, ys)) {
-    if (changes.length === historySize) for (const list of [changes, steps, ro]) list.shift();
+    // All are made before the lists change, so that they have the same length if an op fails.
+    const factor = div(1, ys) as Tensor;
+    const scale = div(ys, y.dot(y) as Tensor);
+    if (changes.length === historySize) for (const list of [changes, steps, ro]) drop(list.shift());
     changes.push(owned(y));
     steps.push(owned(s));
-    ro.push(owned(div(1, ys) as Tensor));
-    state.H_diag = owned(div(ys, y.dot(y) as Tensor) as Tensor);
+    ro.push(owned(factor));
+    put(state, 'H_diag', scale);
   }
   state.al ??= new Array(historySize).fill(null);
-  const al = state.al as Tensor[];
+  const al = state.al as any as Record<number, Tensor>;
   const q = grad.neg() as Tensor;
   for (let i = changes.length - 1; i >= 0; i--) {
-    al[i] = owned(mul(steps[i]!.dot(q) as Tensor, ro[i]!) as Tensor);
+    put(al, i, mul(steps[i]!.dot(q) as Tensor, ro[i]!));
     q.add_(changes[i]!, { alpha: -numberIn(al[i]!) });
   }
   const r = mul(q, state.H_diag as Num) as Tensor;
@@ -204,4 +266,44 @@ function nextDirection(grad: Tensor, state: ParamState, historySize: number): Te
     r.add_(step, { alpha: numberIn(sub(al[i]!, be) as Tensor) });
   }
   return r;
+}
+
+function share(value: unknown): void {
+  if (isTensor(value)) shared.add(value);
+  else if (Array.isArray(value)) for (const element of value) share(element);
+  else if (typeof value === 'object' && value !== null) for (const element of Object.values(value)) share(element);
+}
+
+/** What is wrong with a state of `size` numbers per direction, as `expected …, got …`; null if nothing is. */
+function wrongHistory(state: ParamState, size: number): string | null {
+  const isFlat = (value: unknown) => isTensor(value) && (value.disposed || (value.ndim === 1 && value.numel === size));
+  const areAll = (isFit: (value: unknown) => boolean) => (value: unknown) =>
+    Array.isArray(value) && value.length === state.old_dirs?.length && value.every(isFit);
+  const isNumber = (value: unknown) => typeof value === 'number';
+  const isTensorOfOne = (value: unknown) => isTensor(value) && isScalar(value);
+  const flat = `a Tensor of shape [${size}]`;
+  const list = 'a list as long as old_dirs, of';
+  const needs: [key: string, expected: string, isFit: (value: unknown) => boolean][] = [
+    ['func_evals', 'a number', isNumber],
+    ['n_iter', 'a number', isNumber],
+  ];
+  if (state.n_iter !== 0) {
+    needs.push(
+      ['d', flat, isFlat],
+      ['t', 'a number or a Tensor of one element', isScalar],
+      ['prev_flat_grad', flat, isFlat],
+      ['old_dirs', `a list of Tensors of shape [${size}]`, areAll(isFlat)],
+      ['old_stps', `${list} Tensors of shape [${size}]`, areAll(isFlat)],
+      ['ro', `${list} Tensors of one element`, areAll(isTensorOfOne)],
+      ['H_diag', 'a number or a Tensor of one element', isScalar],
+    );
+  }
+  for (const [key, expected, isFit] of needs) {
+    const value = state[key];
+    if (value === undefined) return `expected '${key}', got keys ${Object.keys(state).join(', ')}`;
+    if (isFit(value)) continue;
+    const got = isTensor(value) ? `shape [${value.shape.join(', ')}]` : describe(value);
+    return `${key}: expected ${expected}, got ${got}`;
+  }
+  return null;
 }

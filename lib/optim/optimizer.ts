@@ -21,6 +21,7 @@ import {
   type OptimizerStateDictHook,
   type StepHook,
 } from './hooks';
+import { isEmpty, type NeedsOf, wrongIn } from './needs';
 import { camelCase, cast, type OptimizerStateDict, owned, type ParamState, packed, read } from './state-dict';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
@@ -29,6 +30,9 @@ export interface ZeroGradOptions {
   /** Drop the gradients instead of filling them with zeros. Default: true. */
   setToNone?: boolean | undefined;
 }
+
+/** Puts a state that needs no check. */
+const setOf = Map.prototype.set;
 
 /** Schedulers count the steps, for Python's warning about their order. */
 export const stepCounts = new WeakMap<Optimizer<any>, number>();
@@ -44,6 +48,8 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   paramGroups: ParamGroup<O>[] = [];
   /** The state of each parameter that took part in a step, under Python's names. */
   readonly state = new Map<Tensor, ParamState>();
+  /** Parameters whose state the optimizer did not make: it is checked once, before the next step that uses it. */
+  readonly #unchecked = new Set<Tensor>();
   readonly #hooks = new OptimizerHooks();
   #isDisposed = false;
 
@@ -51,6 +57,12 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     const fn = this._name();
     if (typeof defaults !== 'object' || defaults === null) throw argumentError(fn, 'defaults', 'an object', defaults);
     this.defaults = { ...defaults } as Required<O>;
+    // Also a program may put a state here. Not enumerable, so that it prints and compares as any Map.
+    const set = (parameter: Tensor, state: ParamState) => {
+      this.#unchecked.add(parameter);
+      return setOf.call(this.state, parameter, state) as typeof this.state;
+    };
+    Object.defineProperty(this.state, 'set', { value: set, writable: true, configurable: true });
     for (const group of groupsOf<O>(fn, params)) this.#add(fn, group);
   }
 
@@ -86,6 +98,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     return this._whole(fn, closure, () => {
       const result = closure === undefined ? undefined : this._loss(fn, closure);
       this._demandOptions(fn);
+      this.#demandStates(fn);
       // One group is checked when its step begins.
       if (this.paramGroups.length > 1) for (const group of this.paramGroups) this._demandUsable(fn, group);
       const enabled = (this.defaults as { differentiable?: unknown }).differentiable === true;
@@ -140,12 +153,12 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       if (grad === null) continue;
       this._accept(fn, parameter, grad, group);
       let state = this.state.get(parameter);
-      if (state === undefined) {
+      if (state === undefined || isEmpty(state)) {
         state = {};
         for (const [key, value] of Object.entries(this.begin(parameter, group, grad))) {
           state[key] = isTensor(value) ? owned(value) : value;
         }
-        this.state.set(parameter, state);
+        setOf.call(this.state, parameter, state);
         fresh.push({ parameter, grad, state });
       }
       due.push({ parameter, grad, state });
@@ -164,16 +177,53 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   /** @internal Refuses options of groups that were given values of another kind. */
   _demandOptions(_fn: string): void {}
 
-  /** @internal Refuses a step whose parameters, or tensors of their states, were disposed, before it changes one. */
-  _demandUsable(fn: string, { params }: ParamGroup<O>): void {
-    for (const parameter of params) {
+  /**
+   * @internal Refuses a step whose parameters, or tensors of their states, were disposed, or whose states lack what the options
+   * need now, before it changes one.
+   */
+  _demandUsable(fn: string, group: ParamGroup<O>): void {
+    const needs = this._needs(group);
+    for (const parameter of group.params) {
       if (parameter.disposed) throw disposedError(fn, parameter._handle);
       const state = this.state.get(parameter);
       if (state === undefined) continue;
       for (const value of Object.values(state)) {
         if (isTensor(value) && value.disposed && parameter.grad !== null) throw disposedError(fn, value._handle);
       }
+      this.#demandState(fn, parameter, state, needs, true);
     }
+  }
+
+  /** Refuses states from outside that do not fit, before any step, also a native one, uses them. */
+  #demandStates(fn: string): void {
+    if (this.#unchecked.size === 0) return;
+    for (const group of this.paramGroups) {
+      const needs = this._needs(group);
+      for (const parameter of group.params) {
+        if (!this.#unchecked.has(parameter) || parameter.disposed || parameter.grad === null) continue;
+        const state = this.state.get(parameter);
+        if (state !== undefined) this.#demandState(fn, parameter, state, needs, false);
+        this.#unchecked.delete(parameter);
+      }
+    }
+  }
+
+  #demandState(fn: string, parameter: Tensor, state: ParamState, needs: NeedsOf | undefined, known: boolean): void {
+    if (needs === undefined || isEmpty(state)) return;
+    const wrong = wrongIn(state, needs(parameter), parameter, known);
+    // Asked last: a gradient is slow to get.
+    if (wrong !== null && parameter.grad !== null) throw this._badState(fn, parameter, wrong);
+  }
+
+  /** @internal The error of a state with which the formula cannot go on. */
+  _badState(fn: string, parameter: Tensor, text: string): TorchError {
+    const number = this.paramGroups.flatMap(({ params }) => params).indexOf(parameter);
+    return unfit(fn, `state of parameter ${number}: ${text}`);
+  }
+
+  /** @internal What the formula reads from the states of a group's parameters, if that is known. */
+  _needs(_group: ParamGroup<O>): NeedsOf | undefined {
+    return undefined;
   }
 
   /** @internal The whole step in one native call, for the formulas that have one. False if it changed nothing. */

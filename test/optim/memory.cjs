@@ -39,31 +39,43 @@ function growth(name, options) {
   return left;
 }
 
-function growthOfLbfgs() {
+/** How many tensors each step leaves once the history is full, without any collection, and how many `dispose` leaves. */
+function growthOfLbfgs(lineSearchFn, isFailing) {
   const p = leaf();
-  const optimizer = new torch.optim.LBFGS([p], {
-    lr: 1e-3,
-    maxIter: 4,
-    historySize: 2,
-    toleranceChange: 0,
-    toleranceGrad: 0,
-  });
+  const lr = torch.tensor(1e-3);
+  const empty = tensors();
+  const options = { lr, maxIter: 4, historySize: 2, toleranceChange: 0, toleranceGrad: 0, lineSearchFn };
+  const optimizer = new torch.optim.LBFGS([p], options);
+  let n = 0;
   const step = () =>
     torch.scope(() => {
+      let calls = 0;
+      n++;
       optimizer.step(() => {
+        if (isFailing && n > 5 && n % 2 === 0 && ++calls === 2) throw new Error('half-way');
         optimizer.zeroGrad();
-        const loss = p.sub(3).pow(2).sum();
+        const loss = p.sub(3).pow(4).sum();
         loss.backward();
         return loss;
       });
     });
-  for (let i = 0; i < 5; i++) step();
-  collectAll();
+  const tried = () => {
+    try {
+      step();
+    } catch (error) {
+      if (error.message !== 'half-way') throw error;
+    }
+  };
+  for (let i = 0; i < 5; i++) tried();
   const before = tensors();
-  for (let i = 0; i < 50; i++) step();
-  // The state is replaced in each step; the old one is garbage, which the collector finds.
-  collectAll();
-  return tensors() - before;
+  const counts = [];
+  for (let i = 0; i < 40; i++) {
+    tried();
+    counts.push(tensors() - before);
+  }
+  optimizer.dispose();
+  torch.scope(() => optimizer.zeroGrad());
+  return { counts: [...new Set(counts)], disposed: tensors() - empty };
 }
 
 /** Optimizers that nothing refers to any more. They are counted while a list holds them, so that no collection can differ. */
@@ -94,7 +106,10 @@ async function main() {
     await new Promise(setImmediate);
     collectAll();
   }
-  console.log(JSON.stringify({ left, made, kept: Math.max(0, tensors() - start), lbfgs: growthOfLbfgs() }));
+  const kept = Math.max(0, tensors() - start);
+  const kinds = [null, 'strong_wolfe'].flatMap((search) => [false, true].map((isFailing) => [search, isFailing]));
+  const lbfgs = kinds.map(([search, isFailing]) => growthOfLbfgs(search, isFailing));
+  console.log(JSON.stringify({ left, made, kept, lbfgs }));
 }
 
 main();
