@@ -66,7 +66,7 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
     if (grad.isSparse) throw unfit(fn, 'expected a dense gradient, got a sparse one');
   }
 
-  /** A class of one's own with another `update` reads what it likes. */
+  /** @internal A class of one's own with another `update` reads what it likes. */
   override _needs(group: ParamGroup<O>): NeedsOf | undefined {
     this.#hasFormula ??= isFormula(this, this.update);
     return this.#hasFormula ? needsOf(this._kind, group) : undefined;

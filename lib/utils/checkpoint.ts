@@ -85,17 +85,28 @@ function start(fn: (...args: unknown[]) => unknown, args: readonly unknown[], { 
   return CheckpointFunction.apply(segment, ...tensors);
 }
 
+/** The call of a function or module; undefined for another value. */
+function callOf(value: unknown): ((...args: any[]) => unknown) | undefined {
+  if (typeof value === 'function') return value as () => unknown;
+  const module = value as { forward(...args: unknown[]): unknown } | null | undefined;
+  return typeof module?.forward === 'function' ? (...args) => module.forward(...args) : undefined;
+}
+
 /**
- * Calls `fn(…args)` without keeping its intermediate results: the backward calls it again. Each call runs in its own scope.
- * Options come after the arguments. Python's `torch.utils.checkpoint.checkpoint`.
+ * Calls `fn(…args)`, or the `forward` of a module, without keeping its intermediate results: the backward calls it again. Each call
+ * runs in its own scope. Options come after the arguments. Python's `torch.utils.checkpoint.checkpoint`.
  */
-export function checkpoint<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): R;
-export function checkpoint<A extends unknown[], R>(fn: (...args: A) => R, ...args: [...A, CheckpointOptions]): R;
-export function checkpoint(fn: (...args: any[]) => unknown, ...rest: unknown[]): unknown {
+export function checkpoint<A extends unknown[], R>(fn: ((...args: A) => R) | { forward(...args: A): R }, ...args: A): R;
+export function checkpoint<A extends unknown[], R>(
+  fn: ((...args: A) => R) | { forward(...args: A): R },
+  ...args: [...A, CheckpointOptions]
+): R;
+export function checkpoint(fn: unknown, ...rest: unknown[]): unknown {
   refuseRecording(CHECKPOINT);
-  if (typeof fn !== 'function') throw argumentError(CHECKPOINT, 'fn', 'a function', fn);
+  const call = callOf(fn);
+  if (call === undefined) throw argumentError(CHECKPOINT, 'fn', 'a function or a Module', fn);
   const options = asked(CHECKPOINT, takeOptions(rest));
-  return start(fn, rest, options);
+  return start(call, rest, options);
 }
 
 type Layer = (input: Tensor) => Tensor;
@@ -110,21 +121,22 @@ const SEQUENTIAL = 'utils.checkpoint.checkpointSequential';
 
 function layersOf(functions: unknown): Layer[] {
   if (typeof (functions as Iterable<unknown> | null | undefined)?.[Symbol.iterator] !== 'function') {
-    throw argumentError(SEQUENTIAL, 'functions', 'a list of functions', functions);
+    throw argumentError(SEQUENTIAL, 'functions', 'a Sequential, or a list of functions or Modules', functions);
   }
-  const layers = [...(functions as Iterable<unknown>)];
-  const wrong = layers.findIndex((layer) => typeof layer !== 'function');
-  if (wrong >= 0) throw argumentError(SEQUENTIAL, `functions[${wrong}]`, 'a function', layers[wrong]);
+  const given = [...(functions as Iterable<unknown>)];
+  const layers = given.map(callOf);
+  const wrong = layers.indexOf(undefined);
+  if (wrong >= 0) throw argumentError(SEQUENTIAL, `functions[${wrong}]`, 'a function or a Module', given[wrong]);
   if (layers.length === 0) throw argumentError(SEQUENTIAL, 'functions', 'one function or more', functions);
   return layers as Layer[];
 }
 
 /**
- * Calls functions in sequence, each on the result of the previous one, in `segments` parts; all parts except the last are
+ * Calls functions or modules, such as those of a `Sequential`, in sequence, each on the result of the previous one, in `segments` parts; all parts except the last are
  * checkpoints. Python's `torch.utils.checkpoint.checkpoint_sequential`.
  */
 export function checkpointSequential(
-  functions: Iterable<(input: Tensor) => Tensor>,
+  functions: Iterable<((input: Tensor) => Tensor) | { forward(input: Tensor): Tensor }>,
   segments: number,
   input: Tensor,
   options: CheckpointOptions = {},

@@ -132,6 +132,28 @@ test('checkpointSequential gives PyTorch’s gradients', async () => {
 const off = { useReentrant: false };
 const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 
+test('modules are called as functions are', () => {
+  const { checkpoint, checkpointSequential } = torch.utils.checkpoint;
+  const [first, second] = [new torch.nn.Linear(2, 3), new torch.nn.Linear(3, 1)];
+  const net = new torch.nn.Sequential(first, new torch.nn.Tanh(), second);
+  const gradients = (forward: (x: Tensor) => Tensor) => {
+    net.zeroGrad();
+    const x = leaf(1, -2);
+    forward(x).sum().backward();
+    return [x, ...net.parameters()].map(({ grad }) => grad!.toArray());
+  };
+  const expected = gradients((x) => net.forward(x));
+  expect(gradients((x) => checkpoint(net, x, off))).toEqual(expected);
+  expect(gradients((x) => checkpoint(net, x))).toEqual(expected);
+  expect(gradients((x) => checkpointSequential(net, 2, x))).toEqual(expected);
+  expect(gradients((x) => checkpointSequential([first, (a: Tensor) => a.tanh(), second], 3, x, off))).toEqual(expected);
+  let calls = 0;
+  first.registerForwardHook(() => void calls++);
+  gradients((x) => checkpoint(net, x, off));
+  expect(calls).toBe(2); // the backward calls it again, hooks included
+  net.dispose();
+});
+
 test('second derivatives go through it, with createGraph', () => {
   const w = leaf(2, 3);
   const f = (a: Tensor) => a.pow(3).mul(w).sin();
