@@ -154,7 +154,8 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       this._accept(fn, parameter, grad, group);
       let state = this.state.get(parameter);
       if (state === undefined || isEmpty(state)) {
-        state = {};
+        // An empty one stays the same object: it may be that of the same parameter earlier in this group.
+        state ??= {};
         for (const [key, value] of Object.entries(this.begin(parameter, group, grad))) {
           state[key] = isTensor(value) ? owned(value) : value;
         }

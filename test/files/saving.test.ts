@@ -190,7 +190,7 @@ test('values nested too deeply are refused, and the deepest that are written are
   cycle.push(cycle);
   balanced(() => {
     expect(torch.load(torch.saveToBuffer(nested(1000)))).toHaveLength(1);
-    torch.scope(() => torch.load(torch.saveToBuffer(nested(999, [torch.ones([1])]))));
+    torch.scope(() => void torch.load(torch.saveToBuffer(nested(999, [torch.ones([1])]))));
     const deep = new Map([[nested(3000), 1]]);
     for (const value of [nested(1001), nested(3000), nested(100_000), deep, new Map([[cycle, 1]])]) {
       const { code, message } = thrown(() => torch.saveToBuffer(value));
