@@ -23,10 +23,14 @@ beforeAll(async () => {
 const opsAsMethods = ['real', 'imag', 'data'];
 const methodsAsProperties = ['numel'];
 
-const isProperty = (name: string) => Object.getOwnPropertyDescriptor(prototype, name)?.get !== undefined;
+/** An accessor that gives a method refuses assignments to it (lib/call/operators.ts). */
+const givesMethod = (name: string) =>
+  opsAsMethods.includes(name) && typeof (prototype as Record<string, unknown>)[name] === 'function';
+const isProperty = (name: string) =>
+  Object.getOwnPropertyDescriptor(prototype, name)?.get !== undefined && !givesMethod(name);
 const isMethod = (name: string) => {
   const found = Object.getOwnPropertyDescriptor(prototype, name);
-  return typeof found?.value === 'function';
+  return typeof found?.value === 'function' || givesMethod(name);
 };
 
 it('every attribute of Python is a property here, with exceptions', () => {
