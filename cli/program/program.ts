@@ -59,6 +59,7 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     const command = load()((result) => {
       status = result;
     });
+    refuseOptionsAsValues(command);
     program.addCommand(command.exitOverride().configureOutput(oneLine(definition.name, command.name())));
   }
   if (argv.length <= 2) {
@@ -84,6 +85,16 @@ async function run(definition: Program, argv: string[]): Promise<number> {
   }
 }
 
+/** `--csv --pprof out` would write to a file named `--pprof`: Commander takes the next argument, whatever it is. */
+function refuseOptionsAsValues(command: Command): void {
+  const names = ['--', ...command.options.flatMap(({ short, long }) => [short, long])];
+  for (const option of command.options.filter(({ required }) => required)) {
+    command.on(`option:${option.name()}`, (value: string) => {
+      if (names.includes(value)) throw new UsageError(`${option.flags}: expected a value, got ${value}`);
+    });
+  }
+}
+
 /** A bug in leak-audit: one line, and an exit status that no verdict has. */
 function internalError(definition: Program, error: unknown): number {
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -94,12 +105,13 @@ function internalError(definition: Program, error: unknown): number {
 
 /** Runs the program; the process's exit status is the command's. */
 export function main(definition: Program): void {
-  // A closed pipe (`| head`) is not an error.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
-  }
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') return; // `| head`
+    printError(`${definition.name}: cannot write to stdout: ${error.code ?? error}\n`);
+    process.exit(ExitCode.usage);
+  });
+  // There is nowhere left to report it, and the exit status still says the result.
+  process.stderr.on('error', () => {});
   process.on('uncaughtException', (error) => process.exit(internalError(definition, error)));
   void run(definition, process.argv).then((status) => {
     process.exitCode = status;

@@ -10,7 +10,7 @@ import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture-builder';
-import { CLI, leakAudit, testFolder } from './command';
+import { CLI, leakAudit, refused, testFolder } from './command';
 import { serviceCapture } from './service-capture';
 
 const folder = testFolder();
@@ -49,6 +49,21 @@ const COMMANDS: [string, (bad: string) => string[]][] = [
 ];
 /** repair does not need the header, so its message differs. */
 const NOTHING_TO_REPAIR = /not a leak-audit capture \(no start packet\)/;
+
+test('a full device: one line for stdout, and the verdict without stderr', async () => {
+  const full = (words: string) =>
+    run('sh', ['-c', `exec "$0" "$@" ${words}`, process.execPath, CLI, 'report', file('good')]);
+  expect(await full('>/dev/full')).toMatchObject({ code: 2, stderr: 'leak-audit: cannot write to stdout: ENOSPC\n' });
+  const { code, stdout } = await full('2>/dev/full');
+  expect([code, stdout]).toEqual([0, (await leakAudit('report', file('good'))).stdout]);
+});
+
+test("an option's value is not the next option", async () => {
+  expect(await refused('export', file('good'), '--csv', '--pprof')).toBe(
+    'leak-audit: --csv <out>: expected a value, got --pprof',
+  );
+  expect(await refused('run', '-o', '--', process.execPath, '-e', '0')).toMatch(/expected a value, got --$/);
+});
 
 test.each(COMMANDS)('%s', async (command, args) => {
   for (const [name, message] of BAD) {
