@@ -1,17 +1,13 @@
 /** Hooks of modules, and `forward` as the call that runs them. */
 
+import { types } from 'node:util';
 import { AutogradFunction, type FunctionContext } from '../autograd/function';
 import { argumentError } from '../errors/errors';
+import { HookList } from '../tensor/hook-list';
+import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { located } from './located';
 import type { Module } from './module';
-
-/** Removes a hook. */
-export interface HookHandle {
-  /** Stops calling the function. Further calls do nothing. */
-  remove(): void;
-  [Symbol.dispose](): void;
-}
 
 /** Gets the arguments of `forward`, and may return others: a list, or one value. */
 export type ForwardPreHook = (module: any, inputs: unknown[]) => unknown;
@@ -20,37 +16,6 @@ export type ForwardHook = (module: any, inputs: unknown[], output: any) => unkno
 type Grads = (Tensor | null)[];
 /** Gets the gradients of the arguments and results of `forward`, and may return other gradients of the arguments. */
 export type FullBackwardHook = (module: any, gradInput: Grads, gradOutput: Grads) => unknown;
-
-/** The hooks of one kind, in the order of their registration. */
-export class HookList<F> {
-  readonly #hooks = new Map<object, F>();
-
-  get size(): number {
-    return this.#hooks.size;
-  }
-
-  add(fn: string, hook: F, changed: () => void = () => {}): HookHandle {
-    if (typeof hook !== 'function') throw argumentError(fn, 'hook', 'a function', hook);
-    const hooks = this.#hooks;
-    const handle: HookHandle = {
-      remove() {
-        hooks.delete(handle);
-        changed();
-      },
-      [Symbol.dispose]() {
-        handle.remove();
-      },
-    };
-    hooks.set(handle, hook);
-    changed();
-    return handle;
-  }
-
-  /** A copy: a hook may remove itself. */
-  all(): F[] {
-    return [...this.#hooks.values()];
-  }
-}
 
 /** The hooks that `forward` runs. */
 export interface CallHooks {
@@ -80,6 +45,7 @@ function runBackwardHooks(call: Call, grads: Grads): Grads {
   let current = grads;
   for (const hook of call.hooks) {
     const result = hook(call.module, [...current], call.gradOutput);
+    refusePromise('registerFullBackwardHook', result);
     if (isNothing(result)) continue;
     const list = isTensor(result) ? [result] : (result as Grads);
     if (list.length !== current.length) {
@@ -144,6 +110,7 @@ function callWithHooks(module: Module, forward: Forward, passed: unknown[], hook
   let inputs = passed;
   for (const hook of hooks.pre.all()) {
     const changed = hook(module, inputs);
+    refusePromise('registerForwardPreHook', changed);
     if (!isNothing(changed)) inputs = Array.isArray(changed) ? changed : [changed];
   }
   const call: Call | null =
@@ -152,6 +119,7 @@ function callWithHooks(module: Module, forward: Forward, passed: unknown[], hook
   let result = forward.apply(module, inputs);
   for (const hook of hooks.after.all()) {
     const changed = hook(module, inputs, result);
+    if (!types.isPromise(result)) refusePromise('registerForwardHook', changed);
     if (!isNothing(changed)) result = changed;
   }
   return call === null ? result : watchResult(call, result, inputs);

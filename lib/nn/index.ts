@@ -1,4 +1,6 @@
 /** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
+
+export type { HookHandle, HookOptions } from '../tensor/hook-list';
 export * from './activations';
 export * from './adaptive';
 export type { AttentionOptions } from './attention';
@@ -8,7 +10,7 @@ export type { ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';
 export { EmbeddingBag } from './embedding';
-export type { ForwardHook, ForwardPreHook, FullBackwardHook, HookHandle } from './hooks';
+export type { ForwardHook, ForwardPreHook, FullBackwardHook } from './hooks';
 export * as init from './init';
 export * from './lazy';
 export { Bilinear, Linear } from './linear';

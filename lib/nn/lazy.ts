@@ -1,9 +1,9 @@
 /** Modules that take the number of input features from their first input. */
 import { ownScope } from '../lifetimes/scope';
+import type { HookHandle } from '../tensor/hook-list';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, orNull, read, type Spec, type Values } from './arguments';
 import * as conv from './conv';
-import type { HookHandle } from './hooks';
 import { type FactoryArgs, Linear } from './linear';
 import type { Module } from './module';
 import * as norm from './normalization';

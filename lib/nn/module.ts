@@ -4,6 +4,7 @@ import { canonicalDtype } from '../addon/enums';
 import { ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError } from '../errors/errors';
+import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { conversion, replaceData, type ToOptions, targetOf } from './conversion';
@@ -13,7 +14,6 @@ import {
   type ForwardHook,
   type ForwardPreHook,
   type FullBackwardHook,
-  type HookHandle,
   noCallHooks,
   prepareClasses,
   prepareOwn,
@@ -39,6 +39,8 @@ import { textOf } from './text';
 import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
+
+const everyName = { removeDuplicate: false };
 
 /**
  * The base class of layers and models. Parameters, buffers and submodules are found as properties, in the order of their
@@ -89,12 +91,14 @@ export class Module {
     (this as Record<string, unknown>)[name] = child;
   }
 
-  /** @internal This module and those in it, each once, by Python's names. */
-  _tree(prefix = '', seen = new Set<Module>()): [name: string, module: Module][] {
+  /** @internal This module and those in it, by Python's names: each once, or by all names without a circle. */
+  _tree(prefix = '', once = true, seen = new Set<Module>()): [name: string, module: Module][] {
     if (seen.has(this)) return [];
     seen.add(this);
     const found: [string, Module][] = [[prefix, this]];
-    for (const [name, child] of this._children()) found.push(...child._tree(joined(prefix, this._keyOf(name)), seen));
+    for (const [name, child] of this._children())
+      found.push(...child._tree(joined(prefix, this._keyOf(name)), once, seen));
+    if (!once) seen.delete(this);
     return found;
   }
 
@@ -112,9 +116,9 @@ export class Module {
   }
 
   /** The parameters of the module and those in it, each once. */
-  parameters(options: WalkOptions | boolean = {}): Parameter[] {
+  parameters(options: Pick<WalkOptions, 'recurse'> | boolean = {}): Parameter[] {
     const recurse = recursion('parameters', options);
-    return found(this, (module) => module._ownParameters(), { prefix: '', recurse }).map(([, value]) => value);
+    return found(this, (module) => module._ownParameters(), { recurse }).map(([, value]) => value);
   }
 
   /** The parameters of the module and those in it with their names, such as 'encoder.weight', each once. */
@@ -123,9 +127,9 @@ export class Module {
   }
 
   /** The buffers of the module and those in it, each once. */
-  buffers(options: WalkOptions | boolean = {}): Tensor[] {
+  buffers(options: Pick<WalkOptions, 'recurse'> | boolean = {}): Tensor[] {
     const recurse = recursion('buffers', options);
-    return found(this, (module) => module._ownBuffers(), { prefix: '', recurse }).map(([, value]) => value);
+    return found(this, (module) => module._ownBuffers(), { recurse }).map(([, value]) => value);
   }
 
   /** The buffers of the module and those in it with their names, such as 'norm.running_mean', each once. */
@@ -139,8 +143,9 @@ export class Module {
   }
 
   /** This module, with the name '', and all modules in it with theirs, such as 'encoder.layers.0', each once. */
-  namedModules(options: WalkOptions | string = {}): [name: string, module: Module][] {
-    return this._tree(walkOptions('namedModules', options).prefix);
+  namedModules(options: Omit<WalkOptions, 'recurse'> | string = {}): [name: string, module: Module][] {
+    const { prefix, removeDuplicate } = walkOptions('namedModules', options, ['prefix', 'removeDuplicate']);
+    return this._tree(prefix, removeDuplicate);
   }
 
   /** The modules directly in this one, each once. */
@@ -158,15 +163,15 @@ export class Module {
 
   /** The module with this name in `namedModules`. */
   getSubmodule(target: string): Module {
-    return named(this, 'getSubmodule', target, 'a module', this._tree());
+    return named(this, 'getSubmodule', target, 'a module', this._tree('', false));
   }
 
   getParameter(target: string): Parameter {
-    return named(this, 'getParameter', target, 'a parameter', this.namedParameters());
+    return named(this, 'getParameter', target, 'a parameter', this.namedParameters(everyName));
   }
 
   getBuffer(target: string): Tensor {
-    return named(this, 'getBuffer', target, 'a buffer', this.namedBuffers());
+    return named(this, 'getBuffer', target, 'a buffer', this.namedBuffers(everyName));
   }
 
   /** Puts the module and those in it into training mode, or with false into evaluation mode. */
@@ -297,18 +302,18 @@ export class Module {
   }
 
   /** Calls `hook(module, inputs)` before each `forward`. It may return other inputs. */
-  registerForwardPreHook(hook: ForwardPreHook): HookHandle {
-    return this.#calls().pre.add('registerForwardPreHook', hook, () => this.#trim());
+  registerForwardPreHook(hook: ForwardPreHook, options: HookOptions = {}): HookHandle {
+    return this.#calls().pre.add('registerForwardPreHook', hook, options, () => this.#trim());
   }
 
   /** Calls `hook(module, inputs, output)` after each `forward`. It may return another output. */
-  registerForwardHook(hook: ForwardHook): HookHandle {
-    return this.#calls().after.add('registerForwardHook', hook, () => this.#trim());
+  registerForwardHook(hook: ForwardHook, options: HookOptions = {}): HookHandle {
+    return this.#calls().after.add('registerForwardHook', hook, options, () => this.#trim());
   }
 
   /** Calls `hook(module, gradInput, gradOutput)` in each backward through a call of the module. */
-  registerFullBackwardHook(hook: FullBackwardHook): HookHandle {
-    return this.#calls().backward.add('registerFullBackwardHook', hook, () => this.#trim());
+  registerFullBackwardHook(hook: FullBackwardHook, options: HookOptions = {}): HookHandle {
+    return this.#calls().backward.add('registerFullBackwardHook', hook, options, () => this.#trim());
   }
 
   #stateHooks(): StateHooks {

@@ -4,9 +4,10 @@ import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError, describe } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
+import { HookList } from '../tensor/hook-list';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { type CallHooks, HookList } from './hooks';
+import type { CallHooks } from './hooks';
 import type { Module } from './module';
 import {
   Buffer,

@@ -9,31 +9,33 @@ export interface WalkOptions {
   prefix?: string | undefined;
   /** Whether to look into submodules. Default: true. */
   recurse?: boolean | undefined;
+  /** Whether what has several names comes once, with its first name. Default: true. */
+  removeDuplicate?: boolean | undefined;
 }
 
-export const walkOptions = (fn: string, options: WalkOptions | string) => {
-  const given = typeof options === 'string' ? { prefix: options } : options;
-  return { prefix: '', recurse: true, ...ownOptions(fn, given, ['prefix', 'recurse']) };
-};
+export const walkOptions = (
+  fn: string,
+  options: WalkOptions | string,
+  known: readonly (keyof WalkOptions)[] = ['prefix', 'recurse', 'removeDuplicate'],
+): WalkOptions => ownOptions<WalkOptions>(fn, typeof options === 'string' ? { prefix: options } : options, known);
 
 /** `recurse` of the methods that take nothing else. */
-export const recursion = (fn: string, options: WalkOptions | boolean): boolean =>
-  typeof options === 'boolean' ? options : (walkOptions(fn, options).recurse ?? true);
+export const recursion = (fn: string, options: Pick<WalkOptions, 'recurse'> | boolean): boolean =>
+  typeof options === 'boolean' ? options : (ownOptions(fn, options, ['recurse']).recurse ?? true);
 
 export const joined = (prefix: string, name: string) => (prefix === '' ? name : `${prefix}.${name}`);
 
-/** The parameters or buffers that `own` gives for each module, each once. */
+/** The parameters or buffers that `own` gives for each module. */
 export function found<T extends Tensor>(
   from: Module,
   own: (module: Module) => [string, T][],
-  options: Required<WalkOptions>,
+  { prefix = '', recurse = true, removeDuplicate = true }: WalkOptions,
 ): [string, T][] {
-  const { prefix, recurse } = options;
   const seen = new Set<Tensor>();
   const found: [string, T][] = [];
-  for (const [path, module] of recurse ? from._tree(prefix) : [[prefix, from] as [string, Module]]) {
+  for (const [path, module] of recurse ? from._tree(prefix, removeDuplicate) : [[prefix, from] as [string, Module]]) {
     for (const [name, tensor] of own(module)) {
-      if (seen.has(tensor)) continue;
+      if (removeDuplicate && seen.has(tensor)) continue;
       seen.add(tensor);
       found.push([joined(path, module._keyOf(name)), tensor]);
     }

@@ -1,16 +1,10 @@
 /** Hooks of optimizers: functions that are called around steps and around state dicts. */
 import { argumentError } from '../errors/errors';
 import { asUser } from '../lifetimes/user-code';
+import { type HookHandle, HookList, type HookOptions } from '../tensor/hook-list';
 import { refusePromise } from '../tensor/promises';
 import type { Optimizer } from './optimizer';
 import type { OptimizerStateDict } from './state-dict';
-
-/** Removes a hook. */
-export interface OptimizerHookHandle {
-  /** Stops calling the function. Further calls do nothing. */
-  remove(): void;
-  [Symbol.dispose](): void;
-}
 
 /** Gets the optimizer before or after each step. */
 export type StepHook = (optimizer: Optimizer<any>) => void;
@@ -18,36 +12,20 @@ export type StepHook = (optimizer: Optimizer<any>) => void;
 /** Gets a state dict, and may return another one in its place. */
 export type OptimizerStateDictHook = (optimizer: Optimizer<any>, stateDict: any) => object | undefined;
 
-export interface OptimizerHookOptions {
-  /** Call this hook before those that are there. Default: false. */
-  prepend?: boolean | undefined;
-}
+export type OptimizerHookHandle = HookHandle;
+export type OptimizerHookOptions = HookOptions;
 
-/** The hooks of one kind, in the order of their calls. */
-export class Hooks<F extends (optimizer: Optimizer<any>, ...more: any[]) => unknown> {
-  #all: F[] = [];
-
-  add(fn: string, hook: F, { prepend = false }: OptimizerHookOptions = {}): OptimizerHookHandle {
-    if (typeof hook !== 'function') throw argumentError(fn, 'hook', 'a function', hook);
-    if (typeof prepend !== 'boolean') throw argumentError(fn, 'prepend', 'a boolean', prepend);
-    // A function that is registered twice is called twice, and each handle removes its own.
-    const own = hook.bind(undefined) as F;
-    this.#all = prepend ? [own, ...this.#all] : [...this.#all, own];
-    const remove = () => {
-      this.#all = this.#all.filter((one) => one !== own);
-    };
-    return { remove, [Symbol.dispose]: remove };
-  }
-
-  /** Calls all of them, in the caller's scope. */
+/** The hooks of one kind. They run in the caller's scope. */
+class Hooks<F extends (optimizer: Optimizer<any>, ...more: any[]) => unknown> extends HookList<F> {
+  /** Calls all of them. */
   call(optimizer: Optimizer<any>): void {
-    for (const hook of this.#all) asUser(() => hook(optimizer));
+    for (const hook of this.all()) asUser(() => hook(optimizer));
   }
 
   /** Calls all of them with a state dict, and gives that of the last one that returned another. */
   pass<T extends object>(fn: string, optimizer: Optimizer<any>, given: T): T {
     let dict = given;
-    for (const hook of this.#all) {
+    for (const hook of this.all()) {
       const result = asUser(() => hook(optimizer, dict));
       refusePromise(fn, result);
       if (result === undefined || result === null) continue;
@@ -55,10 +33,6 @@ export class Hooks<F extends (optimizer: Optimizer<any>, ...more: any[]) => unkn
       dict = result as T;
     }
     return dict;
-  }
-
-  get isEmpty(): boolean {
-    return this.#all.length === 0;
   }
 }
 
@@ -80,7 +54,7 @@ export class OptimizerHooks {
   /** Loads a state dict between its hooks. They get a copy of its outer object, as in Python. */
   load(fn: string, optimizer: Optimizer<any>, given: object, load: (stateDict: object) => void): void {
     const isPlain = typeof given === 'object' && given !== null && !(given instanceof Map);
-    load(this.beforeLoad.isEmpty || !isPlain ? given : this.beforeLoad.pass(fn, optimizer, { ...given }));
+    load(this.beforeLoad.size === 0 || !isPlain ? given : this.beforeLoad.pass(fn, optimizer, { ...given }));
     this.afterLoad.call(optimizer);
   }
 }

@@ -180,6 +180,72 @@ test('hooks change inputs, outputs and gradients, until they are removed', () =>
   );
 });
 
+test('names of what is there twice, as in Python', () => {
+  class Tied extends nn.Module {
+    encoder: Linear = new nn.Linear(2, 2);
+    decoder: Linear = this.encoder;
+    norm = new nn.BatchNorm1d(2);
+    self: unknown = null;
+  }
+  const net = new Tied();
+  net.self = new nn.Sequential(net.norm);
+  const removeDuplicate = false;
+  const names = (list: [string, unknown][]) => list.map(([name]) => name);
+  const linear = (name: string) => [`${name}.weight`, `${name}.bias`];
+  const statistics = (name: string) =>
+    ['running_mean', 'running_var', 'num_batches_tracked'].map((k) => `${name}.${k}`);
+  expect(names(net.namedModules({ removeDuplicate }))).toEqual([
+    ...['', 'encoder', 'decoder', 'norm', 'self', 'self.0'],
+  ]);
+  expect(names(net.namedParameters({ removeDuplicate }))).toEqual(
+    ['encoder', 'decoder', 'norm', 'self.0'].flatMap(linear),
+  );
+  expect(names(net.namedBuffers({ removeDuplicate }))).toEqual(['norm', 'self.0'].flatMap(statistics));
+  expect(names(net.namedModules())).toEqual(['', 'encoder', 'norm', 'self']);
+  expect(net.getParameter('decoder.weight')).toBe(net.encoder.weight);
+  expect(net.getSubmodule('self.0')).toBe(net.norm);
+  net.self = net; // a circle ends where it begins
+  expect(names(net.namedModules({ removeDuplicate }))).toEqual(['', 'encoder', 'decoder', 'norm']);
+  for (const wrong of [
+    () => untyped.nn.Module.prototype.parameters.call(net, { prefix: 'a' }),
+    () => untyped.nn.Module.prototype.namedModules.call(net, { recurse: false }),
+  ])
+    expect(thrown(wrong).code).toBe('ERR_TORCH_ARGUMENT');
+  net.dispose();
+});
+
+test('hooks: prepend, unknown options, async ones', () => {
+  const layer = new nn.Linear(1, 1);
+  const order: number[] = [];
+  const note = (n: number) => () => void order.push(n);
+  layer.registerForwardHook(note(2));
+  layer.registerForwardHook(note(1), { prepend: true });
+  const last = layer.registerForwardHook(note(3));
+  const input = torch.ones([1, 1]);
+  layer.forward(input);
+  last.remove();
+  layer.forward(input);
+  expect(order).toEqual([1, 2, 3, 1, 2]);
+  const options: any = { first: true };
+  expect(thrown(() => layer.registerForwardPreHook(() => {}, options)).message).toBe(
+    "registerForwardPreHook: argument 'options': expected options among prepend, got 'first'",
+  );
+  for (const kind of ['registerForwardPreHook', 'registerForwardHook'] as const) {
+    const handle = layer[kind](async () => {});
+    expect(thrown(() => layer.forward(input)).code).toBe('ERR_TORCH_ASYNC_MODE');
+    handle.remove();
+  }
+  layer.dispose();
+  // Where forward gives a promise, a hook may give another one.
+  const waits = new (class extends nn.Module {
+    override async forward(x: number): Promise<number> {
+      return x;
+    }
+  })();
+  waits.registerForwardHook((_, __, output: Promise<number>) => output.then((x) => x + 1));
+  return expect(waits.forward(1)).resolves.toBe(2);
+});
+
 test('super.forward does not run hooks again, and a forward of an instance has them', () => {
   class Twice extends nn.ReLU {
     override forward = (x: Tensor): Tensor => super.forward(x);

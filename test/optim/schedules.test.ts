@@ -128,6 +128,23 @@ test('every rate and momentum of 100 epochs is Python’s, and states resume run
 
 const sgd = () => new torch.optim.SGD([torch.zeros([2], { requiresGrad: true })], { lr: 0.1 });
 
+test('a state of other types is refused, and changes nothing', () => {
+  const { lrScheduler } = torch.optim;
+  const step = new lrScheduler.StepLR(sgd(), 2);
+  const plateau = new lrScheduler.ReduceLROnPlateau(sgd());
+  for (const [scheduler, wrong] of [
+    [step, { last_epoch: 'x' }],
+    [step, { gamma: 0.5, step_size: null }],
+    [step, { base_lrs: 0.1 }],
+    [plateau, { best: null }], // JSON has no Infinity
+    [plateau, { mode: 1 }],
+  ] as const) {
+    const before = scheduler.stateDict();
+    const message = codeOf(() => scheduler.loadStateDict({ ...before, ...wrong } as never));
+    expect([message, scheduler.stateDict()]).toEqual(['ERR_TORCH_ARGUMENT', before]);
+  }
+});
+
 test('arguments go by position, by name, or both', () => {
   const rates = [
     new torch.optim.lrScheduler.StepLR(sgd(), 2, 0.5),

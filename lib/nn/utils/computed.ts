@@ -1,8 +1,8 @@
 /** Tensors of a module that a pre-hook computes from its parameters before each forward: weightNorm, spectralNorm, prune. */
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
+import type { HookHandle } from '../../tensor/hook-list';
 import type { Tensor } from '../../tensor/tensor';
-import type { HookHandle } from '../hooks';
 import type { Module } from '../module';
 import { owned, Parameter, UninitializedParameter } from '../parameter';
 

@@ -5,7 +5,7 @@ import { rateIn, setRate } from '../groups';
 import type { Optimizer } from '../optimizer';
 import { schedulersKnowFirstStep, since } from '../release';
 import { at, demand, demandThat, type Given, perGroup, read } from './arguments';
-import { copied, demandOptimizer, groupsOf, LRScheduler, objectOf, type SchedulerStateDict } from './scheduler';
+import { copied, demandOptimizer, groupsOf, LRScheduler, type SchedulerStateDict, stateOf } from './scheduler';
 
 function schedulersOf(fn: string, schedulers: unknown, optimizer?: Optimizer<any>): LRScheduler<object>[] {
   const isList =
@@ -41,7 +41,7 @@ abstract class Compound {
 
   loadStateDict(stateDict: SchedulerStateDict): void {
     const fn = at(`${this.constructor.name}.loadStateDict`);
-    const given = objectOf(fn, stateDict);
+    const given = stateOf(fn, stateDict, this.stateDict());
     const saved: unknown = given._schedulers;
     const count = this._schedulers.length;
     if (!Array.isArray(saved) || saved.length !== count) {
@@ -266,7 +266,8 @@ export class ReduceLROnPlateau {
   }
 
   loadStateDict(stateDict: SchedulerStateDict): void {
-    const given = objectOf(at('ReduceLROnPlateau.loadStateDict'), stateDict);
+    const { mode_worse: _, ...present } = this._own; // follows from the mode
+    const given = stateOf(at('ReduceLROnPlateau.loadStateDict'), stateDict, present);
     Object.assign(this._own, copied(given));
     this._own.mode_worse = this._own.mode === 'min' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }

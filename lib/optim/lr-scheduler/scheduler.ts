@@ -152,7 +152,7 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
 
   /** Takes a state of stateDict, of this library or of Python. The optimizer has its own. */
   loadStateDict(stateDict: SchedulerStateDict): void {
-    const given = objectOf(at(`${this.constructor.name}.loadStateDict`), stateDict);
+    const given = stateOf(at(`${this.constructor.name}.loadStateDict`), stateDict, this.stateDict());
     for (const key of Object.keys(this._own)) {
       if (given[key] !== undefined) (this._own as Record<string, unknown>)[key] = copied(given[key]);
     }
@@ -168,6 +168,19 @@ export function objectOf(fn: string, value: unknown): Record<string, any> {
     throw argumentError(fn, 'stateDict', 'an object, as stateDict() gives it', value);
   }
   return value as Record<string, any>;
+}
+
+/** A state to load, if its numbers, strings and lists are where the present one has them; else nothing is loaded. */
+export function stateOf(fn: string, stateDict: unknown, present: SchedulerStateDict): Record<string, any> {
+  const given = objectOf(fn, stateDict);
+  for (const [key, value] of Object.entries(present)) {
+    if (given[key] === undefined) continue;
+    const kind = Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+    const fits = Array.isArray(value) ? Array.isArray(given[key]) : typeof given[key] === typeof value;
+    const isChecked = Array.isArray(value) || typeof value === 'number' || typeof value === 'string';
+    if (isChecked && !fits) throw argumentError(fn, `stateDict.${key}`, kind, given[key]);
+  }
+  return given;
 }
 
 /** Lists and dictionaries are copied. */
