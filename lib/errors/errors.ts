@@ -139,5 +139,5 @@ function describeObject(value: object): string {
   const made = dataOf(value, 'constructor');
   const name = typeof made === 'function' ? dataOf(made, 'name') : undefined;
   if (typeof name !== 'string' || name === '' || name === 'Object') return 'an object';
-  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+  return `${/^(?!U[A-Z]|Uint|Uni|User)[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }

@@ -1,6 +1,6 @@
 /** Writes pickles of protocol 2, as torch.save does: numbers, strings, lists, dictionaries, and calls of Python names. */
 import { types } from 'node:util';
-import { refusal } from '../errors/errors';
+import { argumentError, refusal } from '../errors/errors';
 import { DEFAULT_DEPTH } from './limits';
 
 /** A call of a Python name (REDUCE). */
@@ -185,6 +185,9 @@ export function pickle(
     const isObject = typeof key === 'object' && key !== null;
     const elements = isObject ? asUser(() => (Array.isArray(key) ? Array.from(key) : undefined)) : undefined;
     if (elements === undefined) {
+      if (isObject && asUser(() => contentsOf(key)) !== undefined) {
+        throw argumentError('save', path, 'a key that Python can hash', key);
+      }
       write(key, path);
       return;
     }

@@ -24,7 +24,7 @@ import { camelCase } from '../call/signature';
 import { wrapperNames } from '../call/wrapper-names';
 import { at, type Index, set } from '../elements/indexing';
 import { requireAtMost } from '../errors/arity';
-import { argumentError, disposedError } from '../errors/errors';
+import { argumentError, disposedError, refusal } from '../errors/errors';
 import { format } from '../print/format';
 import { moveRareNamesUp } from '../tensor/fast-object';
 import { readNow } from '../tensor/pending';
@@ -99,11 +99,22 @@ defineReader('toArray', function (this: Tensor) {
 defineReader('toTypedArray', function (this: Tensor) {
   return readNow(this, () => toTypedArray(this));
 });
+/** JSON.stringify's own error names no op. */
+function refuseBigInts(value: unknown): void {
+  if (Array.isArray(value)) value.forEach(refuseBigInts);
+  if (typeof value === 'bigint')
+    throw refusal('toJSON', 'self', 'integers within ±(2^53 - 1), which JSON has as numbers', `${value}n`);
+}
+
 // JSON.stringify passes the key.
 defineReader(
   'toJSON',
   function (this: Tensor) {
-    return readNow(this, () => toArray(this));
+    return readNow(this, () => {
+      const array = toArray(this);
+      if (this.dtype === 'int64' || this.dtype === 'uint64') refuseBigInts(array);
+      return array;
+    });
   },
   1,
 );

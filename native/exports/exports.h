@@ -24,6 +24,12 @@ constexpr Export may_outgrow(Export made) {
   return made;
 }
 
+// For the message of an error: what a program called, where the export has a name of its own.
+constexpr Export called_by(const char* name, Export made) {
+  made.row.name = name;
+  return made;
+}
+
 // For functions on libtorch's types: the ops' invoker converts.
 template <class Signature>
 constexpr Export exported(const char* name, const char* schema, Signature* function) {

@@ -71,14 +71,15 @@ napi_value saved_tensors(Call &call) {
 }
 
 const Export kFunctionExports[] = {
-    exported_body<&begin_function, 2>("functionBegin", "functionBegin(Tensor[] inputs, str name) -> external"),
-    exported_body<&end_function, 7>("functionEnd",
-                                    "functionEnd(external node, Tensor[] "
-                                    "outputs, Tensor?[] saved, Tensor[] dirty, "
-                                    "Tensor[] nonDifferentiable, bool "
-                                    "materialize, func backward) -> Tensor[]"),
+    called_by("Function.apply", exported_body<&begin_function, 2>(
+                                    "functionBegin", "functionBegin(Tensor[] inputs, str name) -> external")),
+    called_by("Function.apply", exported_body<&end_function, 7>(
+                                    "functionEnd",
+                                    "functionEnd(external node, Tensor[] outputs, Tensor?[] saved, Tensor[] dirty, "
+                                    "Tensor[] nonDifferentiable, bool materialize, func backward) -> Tensor[]")),
     exported_body<&cancel_function, 1>("functionCancel", "functionCancel(external node) -> ()"),
-    exported_body<&saved_tensors, 1>("functionSaved", "functionSaved(external node) -> Tensor[]"),
+    called_by("ctx.savedTensors",
+              exported_body<&saved_tensors, 1>("functionSaved", "functionSaved(external node) -> Tensor[]")),
 };
 
 }  // namespace

@@ -286,3 +286,25 @@ it('does not leak closures, contexts or tensors', async () => {
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   expect(JSON.parse(stdout)).toEqual({ contexts: 0, tensors: 0 });
 });
+
+test('what was saved and freed is reported by the name that the program used', () => {
+  let kept: Context | undefined;
+  class Saves extends torch.autograd.Function {
+    static override forward(ctx: Context, x: Tensor): Tensor {
+      kept = ctx;
+      ctx.saveForBackward(x);
+      return x.mul(2) as Tensor;
+    }
+    static override backward(_: Context, g: Tensor): Tensor {
+      return g;
+    }
+  }
+  torch.scope(() => {
+    (Saves.apply(torch.ones([2], { requiresGrad: true })) as Tensor).sum().backward();
+    const error = thrown(() => kept!.savedTensors);
+    expect([error.op, error.message]).toEqual([
+      'ctx.savedTensors',
+      expect.stringMatching(/^ctx\.savedTensors: the saved/),
+    ]);
+  });
+});

@@ -39,7 +39,7 @@ test.each(formats)('%s: URLs, and both orders of the arguments of save', (_, spa
       const error = thrown(() => untyped.safetensors.save(at('x'), at('y')));
       expect([error.code, error.message]).toEqual([
         'ERR_TORCH_ARGUMENT',
-        expect.stringMatching(/^safetensors\.save: argument 'tensors': expected an object of Tensors, got '/),
+        expect.stringMatching(/^safetensors\.save: argument 'tensors': expected an object of Tensors by name, got '/),
       ]);
     }),
   );

@@ -291,6 +291,8 @@ describe('refused files', () => {
         expect(codeOf(() => safetensors.save(at('kept'), { one, gone }))).toBe('ERR_TORCH_DISPOSED');
         expect(codeOf(() => safetensors.save(at('kept'), { one: one.toSparse() }))).toBe('ERR_TORCH_ARGUMENT');
         expect(codeOf(() => untyped.safetensors.save(at('kept'), { one: 5 }))).toBe('ERR_TORCH_ARGUMENT');
+        for (const unnamed of [[one], new Map([['one', one]]), new Set([one]), one])
+          expect(codeOf(() => untyped.safetensors.save(at('kept'), unnamed))).toBe('ERR_TORCH_ARGUMENT');
         expect(codeOf(() => untyped.safetensors.save(at('kept'), { one }, { metadata: { a: 1 } }))).toBe(
           'ERR_TORCH_ARGUMENT',
         );

@@ -130,6 +130,19 @@ test('a tensor that another thread changes meanwhile is saved with a checksum th
   }
 });
 
+test('keys that Python cannot hash are refused', () => {
+  for (const key of [new Map([[1, 2]]), { a: 1 }, [[1], { a: 1 }]]) {
+    const error = thrown(() => torch.save({ made: new Map<unknown, number>([[key, 3]]) }, at('unhashable')));
+    expect([error.code, error.message]).toEqual([
+      'ERR_TORCH_ARGUMENT',
+      expect.stringMatching(
+        /^save: argument 'value\.made \(a key\)(\[1\])?': expected a key that Python can hash, got a/,
+      ),
+    ]);
+  }
+  expect(fs.existsSync(at('unhashable'))).toBe(false);
+});
+
 test('array keys of a Map are tuples for Python, also the same array that is a list elsewhere', async () => {
   const pair = [1, 2];
   const inner = [5];

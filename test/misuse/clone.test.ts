@@ -1,7 +1,7 @@
 /** Copies of a tensor's JavaScript object: refused with a hint at the right way, or the tensor itself. */
 import * as v8 from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
-import { balanced, codeOf, torch, untyped } from '../support/torch';
+import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 const places: [string, <T>(fn: () => T) => T][] = [
   ['in a scope', (fn) => torch.scope(fn)],
@@ -42,6 +42,13 @@ describe.each(places)('a tensor %s', (_, within) => {
       ]);
       expect(JSON.stringify({ t })).toBe('{"t":[[1,2],[3,4]]}');
       t.dispose();
+      const large = torch.tensor([[1n, 2n ** 60n]]);
+      const { code, message } = thrown(() => JSON.stringify({ large }));
+      expect([code, message]).toEqual([
+        'ERR_TORCH_ARGUMENT',
+        "toJSON: argument 'self': expected integers within ±(2^53 - 1), which JSON has as numbers, got 1152921504606846976n",
+      ]);
+      large.dispose();
     });
   });
 });

@@ -1,6 +1,7 @@
 /**
  * `torch.safetensors`: tensors in files that hold nothing but tensors.
  */
+import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../../../types/base';
 import { dtypeCodes } from '../../addon/enums';
 import { ownOptions } from '../../addon/options';
@@ -207,8 +208,10 @@ interface Part {
 
 /** The tensors to write, in the format's order: the widest dtypes first, so that all are aligned, then by name. */
 function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
-  if (typeof tensors !== 'object' || tensors === null || isTensor(tensors)) {
-    throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
+  const isObject = typeof tensors === 'object' && tensors !== null && !isTensor(tensors);
+  // Without the check a list would be saved by its indices, and a Map as nothing.
+  if (!isObject || Array.isArray(tensors) || types.isMap(tensors) || types.isSet(tensors)) {
+    throw argumentError(fn, 'tensors', 'an object of Tensors by name', tensors);
   }
   const parts = Object.entries(tensors).map(([name, given]): Part => {
     const tensor = bare(given);
