@@ -170,9 +170,12 @@ export class ZipReader {
   start({ name, offset, packed }: ZipEntry): number {
     const local = view(this.#read(offset, 30, quote(name)));
     if (local.getUint32(0, true) !== LOCAL) throw this.#fail(`${quote(name)}: not where the directory says`);
-    const start = offset + 30 + local.getUint16(26, true) + local.getUint16(28, true);
+    const nameLength = local.getUint16(26, true);
+    const start = offset + 30 + nameLength + local.getUint16(28, true);
     if (start + packed > this.#bytes.size) throw this.#fail(`${quote(name)}: is outside the file`);
     if (start + packed > this.#ends.get(name)!) throw this.#fail(`${quote(name)}: overlaps what follows it`);
+    const own = Buffer.from(this.#read(offset + 30, nameLength, quote(name))).toString('utf8');
+    if (own !== name) throw this.#fail(`${quote(name)}: its local header names it ${quote(own)}`);
     return start;
   }
 

@@ -296,6 +296,7 @@ describe('archives and npy', () => {
       const local = Buffer.alloc(30 + 5);
       local.writeUInt32LE(0x04034b50, 0);
       local.writeUInt16LE(5, 26);
+      local.write('a.npy', 30);
       const directory = entries.map(({ name, size, offset }) => {
         const head = Buffer.alloc(46);
         head.writeUInt32LE(0x02014b50, 0);

@@ -210,6 +210,17 @@ describe('each limit', () => {
     zip.writeUInt16LE(40, 28); // the first local header: its extra field covers a part of the second entry
     expect(thrown(() => torch.npz.load(zip)).message).toMatch(/"a\.npy": overlaps what follows it/);
   });
+
+  test('entries with two names: NumPy refuses them too', () => {
+    const array = torch.scope(() => torch.npy.serialize(torch.zeros([1])));
+    const zip = packed({ 'a.npy': array, 'b.npy': array });
+    zip.write('c', 30); // the name in the first local header
+    const error = thrown(() => torch.npz.load(zip));
+    expect([error.code, error.message]).toEqual([
+      'ERR_TORCH_FILE',
+      expect.stringContaining('"a.npy": its local header names it "c.npy"'),
+    ]);
+  });
 });
 
 describe('keys that may collide', () => {
