@@ -176,7 +176,7 @@ export const isYoungAndGrowing = (site: SiteReport): boolean =>
 function reportSite(capture: Capture, group: Group, judged: Judged, error: number): SiteReport {
   const { judgement: first, oldest, freedMs } = judged;
   const all = group.members.map((member) => member.series);
-  const judgement = first.verdict === 'leak' && error > MAX_FALSE_SHARE ? notSignificant(first) : first;
+  const judgement = first.verdict === 'leak' && error > MAX_FALSE_SHARE ? notSignificant(first, error) : first;
   const atEnd = (values: (series: Series) => number[]) => lastOf(all, values);
   const liveTensors = atEnd((series) => series.liveTensors);
   return {
@@ -242,7 +242,9 @@ function sufficient(capture: Capture, groups: Group[], insufficient: Shortfall, 
         }, 0);
   const interval = ticks.length > 1 ? (ticks.at(-1)!.ms - ticks[0]!.ms) / (ticks.length - 1) : start.intervalMs;
   const enough = Math.ceil(since + roundsNeeded(options) * Math.max(interval, start.intervalMs));
-  return enough > (ticks.at(-1)?.ms ?? 0) ? enough : null; // a longer run was too short for another reason
+  const ms = ticks.at(-1)?.ms ?? 0;
+  if (enough > ms) return enough;
+  return insufficient === 'few-rounds' ? null : Math.ceil(2 * ms); // growth in doubt shows in twice the time
 }
 
 /** A tensor from before attaching has no line: the line that allocated most of what its graph holds stands for it. */

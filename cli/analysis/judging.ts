@@ -6,7 +6,8 @@ import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
 import { finalPhase } from '../rules/final-phase';
-import { inconclusive, type Judgement, NO_GROWTH, type RuleOptions } from '../rules/verdict';
+import { least } from '../rules/statistics/trend';
+import { inconclusive, type Judgement, MAX_FALSE_SHARE, NO_GROWTH, type RuleOptions } from '../rules/verdict';
 import { MIN_WARMUP } from '../rules/warmup';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
@@ -31,11 +32,14 @@ const MIN_EXACT_RISE = 4;
 /** With fewer collections, the rise must be at least MIN_RISE_OF_FEW of the last value: few values often rise by chance. */
 const MANY_COLLECTIONS = 8;
 const MIN_RISE_OF_FEW = 0.25;
-/** Share of pairs of collections in which the later one must have the larger count. */
+/** Share of pairs of collections in which the later one must have the larger count; */
 const MIN_RISING_PAIRS = 0.9;
+/** a smaller one suffices if also the tensors that outlive two collections become more at that share. */
+const MIN_RISING_PAIRS_OF_BOTH = 0.8;
 /** Share of the rise that must come in its second half; a smaller one suffices for a doubt. */
 const MIN_LATE_RISE = 0.25;
 const MIN_DOUBTFUL_LATE_RISE = 0.15;
+const MIN_DOUBTFUL_STEPS = 2;
 /** A series is doubtful only if its last collection comes after this share of the rounds. */
 const MIN_JUDGED_SHARE = 2 / 3;
 
@@ -121,8 +125,11 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
   const { capture } = program;
   const all = group.members.map((member) => member.series);
   const atEnd = judgeToEnd(program, group, all, program.rounds, options);
-  if (atEnd.judgement.verdict === 'leak') return atEnd;
+  const isLeak = atEnd.judgement.verdict === 'leak';
+  // Among many sites it must be that significant; see falseDiscovery.
+  if (isLeak && atEnd.judgement.p * program.groups.length <= MAX_FALSE_SHARE) return atEnd;
   const survivors = judgeSurvivors(program, group, atEnd, options);
+  if (isLeak) return survivors !== undefined && survivors.judgement.p < atEnd.judgement.p ? survivors : atEnd;
   if (survivors !== undefined) return survivors;
   // The tensors of a worker thread are freed when it ends, but may have leaked until then.
   const ended: Judged[] = [];
@@ -140,7 +147,7 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
 /** Judges only tensors that are proved to have been held: a line may make much garbage and hold a few for good. */
 function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: RuleOptions): Judged | undefined {
   const { capture, work, held, rounds: most } = program;
-  if (held === undefined || !['steady', 'cache'].includes(atEnd.judgement.verdict)) return undefined;
+  if (held === undefined || atEnd.judgement.verdict === 'insufficient') return undefined;
   const all = group.members.map((member) => member.series);
   const end = Math.min(held.rounds, most);
   const from = Math.max(0, firstRound(all));
@@ -159,12 +166,14 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     },
     { ...options, mixed: true },
   );
-  const rising = (how: typeof rises) =>
-    [liveTensors, liveBytes].some((counts) => how(counts, held.exact, from, options));
-  if (judgement.verdict !== 'leak' || !rising(rises)) {
+  const rising = (...how: (typeof rises)[]) =>
+    [liveTensors, liveBytes].some((counts) => how.some((rise) => rise(counts, held.exact, from, options)));
+  if (judgement.verdict !== 'leak' || !rising(rises, outlivingRise)) {
     // Without a collection for long, nothing has grown since the last one.
     if (end < MIN_JUDGED_SHARE * most) return undefined;
-    if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, held.exact, from, options)) return undefined;
+    const live = totalOf(all, capture.ticks.length, (series) => series.liveTensors).slice(0, most);
+    if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, live, held.exact, from, options))
+      return undefined;
     const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
     const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
     const doubtful = {
@@ -210,12 +219,38 @@ function hasStopped({ capture, work, rounds }: Program, its: Series[], from: num
  * few collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
  */
 export function rises(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
-  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
-  const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  return risesBy(
+    judgedOf(exact, from, options).map((round) => counts[round]!),
+    MIN_RISING_PAIRS,
+  );
+}
+
+const judgedOf = (exact: number[], from: number, options: RuleOptions) =>
+  exact.filter((round) => round >= from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP));
+
+/**
+ * Of a cache whose tensors wait for the collector there are more or fewer right before a collection, by chance. Right after it,
+ * only those count that the next one proves too.
+ */
+function outlivingRise(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const judged = judgedOf(exact, from, options);
+  const outlive = judged.slice(0, -1).map((round) => counts[round + 1]!);
+  return (
+    risingPairs(judged.map((round) => counts[round]!)) >= MIN_RISING_PAIRS_OF_BOTH && risesBy(outlive, MIN_RISING_PAIRS)
+  );
+}
+
+function risesBy(values: number[], minPairs: number): boolean {
   if (values.length < MIN_COLLECTIONS) return false;
   const rise = values.at(-1)! - values[0]!;
   if (rise < MIN_EXACT_RISE) return false;
   if (values.length < MANY_COLLECTIONS && rise < MIN_RISE_OF_FEW * values.at(-1)!) return false;
+  const middle = values[values.length >> 1]!;
+  return risingPairs(values) >= minPairs && values.at(-1)! - middle >= MIN_LATE_RISE * rise;
+}
+
+/** The share of pairs of values of which the later one is the larger. */
+function risingPairs(values: number[]): number {
   let [up, pairs] = [0, 0];
   for (let i = 0; i < values.length; i++) {
     for (let k = i + 1; k < values.length; k++) {
@@ -223,25 +258,29 @@ export function rises(counts: number[], exact: number[], from: number, options: 
       if (values[k]! > values[i]!) up++;
     }
   }
-  const middle = values[values.length >> 1]!;
-  return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= MIN_LATE_RISE * rise;
+  return up / pairs;
 }
 
 /**
  * The same with less evidence, not enough for a leak but too much for a clean verdict: the count doubled from its minimum in
- * the first half, without a fall since.
+ * the first half, in several steps and without a fall since. Held tensors are among the live ones, so these vary as much.
  */
-function mayRise(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
-  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
-  const all = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+function mayRise(counts: number[], live: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const rounds = judgedOf(exact, from, options);
+  const all = rounds.map((round) => counts[round]!);
   const early = all.slice(0, Math.ceil(all.length / 2));
   const values = all.slice(early.lastIndexOf(Math.min(...early)));
   if (values.length < MIN_COLLECTIONS + 1) return false;
   const rise = values.at(-1)! - values[0]!;
   const late = values.at(-1)! - values[values.length >> 1]!;
-  const falls = values.some((value, i) => i > 0 && value < values[i - 1]!);
-  return !falls && rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= MIN_DOUBTFUL_LATE_RISE * rise;
+  const changes = values.slice(1).map((value, i) => value - values[i]!);
+  if (changes.some((change) => change < 0) || changes.filter((change) => change > 0).length < MIN_DOUBTFUL_STEPS)
+    return false;
+  if (extent(live.slice(rounds[0])) < rise / 2) return false;
+  return rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= MIN_DOUBTFUL_LATE_RISE * rise;
 }
+
+const extent = (values: readonly number[]) => values.reduce((most, value) => Math.max(most, value), 0) - least(values);
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
   growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;

@@ -1,14 +1,51 @@
 /** Growth that flattens: a cache that fills, or is full. */
-import { type Evidence, MIN_BYTES, MIN_TENSORS } from './evidence';
+import { type Evidence, MIN_BYTES, MIN_TENSORS, MINUTE } from './evidence';
+import { isDeclining } from './slowing';
 import { floorOf, steps } from './statistics/shape';
 import type { Judgement, SiteHistory } from './verdict';
 
 /** A cache that gained this share of its size in the last quarter is still filling. */
 const MIN_FILLING_SHARE = 0.02;
 
-export function cache({ history, trends, growth }: Evidence): Judgement | undefined {
+/** Fewer steps are one-time allocations. */
+const MIN_STEPS = 4;
+/** A leak falls by less than this share of its rise; noise and queues rise and fall. */
+const MAX_FALLS = 0.5;
+/** Above this p-value, a decline of the growth may be chance. */
+const MAX_P = 0.05;
+
+export function cache(evidence: Evidence): Judgement | undefined {
+  const { history, trends, growth } = evidence;
   if (trends.bytes.kind !== 'saturated' && trends.tensors.kind !== 'saturated' && !filled(history)) return undefined;
-  return { verdict: 'cache', kind: isFilling(history) ? 'filling-cache' : 'full-cache', ...growth };
+  if (!isFilling(history)) return { verdict: 'cache', kind: 'full-cache', ...growth };
+  if (mayBeLeak(evidence)) return { verdict: 'insufficient', kind: 'insufficient', ...growth, ...rise(evidence) };
+  return { verdict: 'cache', kind: 'filling-cache', ...growth };
+}
+
+/** A leak in bursts may have none at the end by chance. It grows in many steps, hardly falls, and does not become slower. */
+function mayBeLeak(evidence: Evidence): boolean {
+  const { history, warmup, provedRounds } = evidence;
+  return [history.liveBytes, history.liveTensors].some((values) => {
+    const judged = values.slice(warmup);
+    const floor = floorOf(values).slice(warmup, provedRounds);
+    const rise = floor.at(-1)! - floor[0]!;
+    const falls = judged.map((value, i) => Math.max(0, (judged[i - 1] ?? value) - value)).sort((a, b) => b - a);
+    const most = falls.slice(1).reduce((sum, fall) => sum + fall, 0); // the largest may end a one-time peak
+    return steps(floor) >= MIN_STEPS && most < MAX_FALLS * rise && !isDeclining(evidence, values, MAX_P);
+  });
+}
+
+/** The growth of the floor after the warm-up. The trend of few steps is none. */
+function rise({ history, warmup, provedRounds }: Evidence) {
+  const perMinute = (values: number[]) => {
+    const floor = floorOf(values);
+    const time = history.ms[provedRounds - 1]! - history.ms[warmup]!;
+    return ((floor[provedRounds - 1]! - floor[warmup]!) / Math.max(1, time)) * MINUTE;
+  };
+  return {
+    growthBytesPerMinute: perMinute(history.liveBytes),
+    growthTensorsPerMinute: perMinute(history.liveTensors),
+  };
 }
 
 /**

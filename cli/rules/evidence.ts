@@ -1,7 +1,7 @@
 /** One series with what several rules need of it; computed when first asked for. */
 
 import { theilSen } from './statistics/theil-sen';
-import { FLAT, pickIndices, type Trend, trend } from './statistics/trend';
+import { FLAT, pickIndices, type Trend, trend, unproved } from './statistics/trend';
 import type { Judgement, RuleOptions, SiteHistory } from './verdict';
 import { warmupRounds } from './warmup';
 
@@ -44,6 +44,11 @@ export class Evidence {
   get picked(): number[] {
     this.indices ??= pickIndices(this.warmup, this.rounds);
     return this.indices;
+  }
+
+  /** The floor of later rounds is not proved by rounds after them: what is live may be freed in the next one. */
+  get provedRounds(): number {
+    return this.rounds - unproved(this.rounds - this.warmup);
   }
 
   get ms(): number[] {

@@ -3,6 +3,7 @@ import { cache } from './cache';
 import { Evidence } from './evidence';
 import { garbage } from './garbage';
 import { leak } from './leak';
+import { slowing } from './slowing';
 import { freed, steady } from './steady';
 import { tooShort } from './too-short';
 import type { Judgement, RuleOptions, SiteHistory } from './verdict';
@@ -10,7 +11,7 @@ import type { Judgement, RuleOptions, SiteHistory } from './verdict';
 /** Undefined if the rule does not apply to the series. */
 type Rule = (evidence: Evidence) => Judgement | undefined;
 
-const RULES: Rule[] = [tooShort, freed, garbage, leak, cache];
+const RULES: Rule[] = [tooShort, freed, garbage, slowing, leak, cache];
 
 /** The verdict on a series. docs/verdicts.md describes the method and its error rates. */
 export function judge(history: SiteHistory, options: RuleOptions = {}): Judgement {

@@ -58,9 +58,14 @@ export const NO_GROWTH = {
   p: 1,
 };
 
-/** The judgement of a leak that is not significant enough among many sites. */
-export function notSignificant(judgement: Judgement): Judgement {
-  return { ...judgement, verdict: 'steady', kind: 'steady', p: 1 };
+/** Up to this share of false leaks, growth is not called steady either. */
+const MAX_DOUBTFUL_SHARE = 0.05;
+
+/** The judgement of a leak that is not significant enough among many sites: with it, a share `error` of leaks would be false. */
+export function notSignificant(judgement: Judgement, error: number): Judgement {
+  const isDoubtful = error <= MAX_DOUBTFUL_SHARE;
+  const kind = isDoubtful ? 'insufficient' : 'steady';
+  return { ...judgement, verdict: kind, kind, p: 1 };
 }
 
 /** The judgement of a leak that may instead be a job that collects results and then uses them. */

@@ -133,7 +133,7 @@ function judged(sites: Site[], times: number[], memories: WasmMemory[], duration
   const reports = sites.map((site, i): WasmSite => {
     const first = judgements[i]!;
     const { verdict, kind, growthBytesPerMinute } =
-      first.verdict === 'leak' && errors[i]! > MAX_FALSE_SHARE ? notSignificant(first) : first;
+      first.verdict === 'leak' && errors[i]! > MAX_FALSE_SHARE ? notSignificant(first, errors[i]!) : first;
     return {
       ...place(site.frame),
       stack: site.stack,

@@ -179,7 +179,7 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
     return summary.insufficient === 'grew-to-the-end'
       ? `${grew} until the end${freedText(worst)}: a leak, ${worst.freedMs === null ? 'a cache that fills, ' : ''}or results ` +
           "that were collected and then used. Run it longer, or call torch.audit.mark('shutdown') before the program releases what it holds"
-      : `${grew}, but not long enough to distinguish a leak from warm-up`;
+      : `${grew}, but not long enough to distinguish a leak from warm-up or a cache that fills`;
   }
   if (summary.rounds === 0) return 'the program ended before the first round';
   return (

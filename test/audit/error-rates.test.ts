@@ -7,7 +7,7 @@ import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
 import { MAX_FALSE_SHARE } from '../../cli/rules/verdict';
 import { limitMs } from '../support/sanitized';
-import { INNOCENTS, LEAKS, RANDOM_WALK, simulate } from './simulation';
+import { history, INNOCENTS, LEAKS, RANDOM_WALK, random, simulate } from './simulation';
 
 const asked = Number(process.env.LTN_SERIES ?? 0);
 const SERIES = asked || 60;
@@ -48,6 +48,58 @@ test(
   },
   limitMs(300_000),
 );
+
+test(
+  'leaks called clean',
+  () => {
+    lines.push(`\n| leaks called clean | ${HEAD}`);
+    for (const [name, family] of Object.entries(LEAKS)) {
+      const clean = [48, 192].map((rounds) => {
+        const seeds = Array.from({ length: SERIES }, (_, i) => i + 1).filter((seed) =>
+          ['steady', 'cache'].includes(judge(simulate(family, seed, rounds)).verdict),
+        );
+        return { share: seeds.length / SERIES, seeds };
+      });
+      const seeds = clean.flatMap((one) => one.seeds).slice(0, 4);
+      lines.push(`| ${name} | ${clean.map(({ share }) => percent(share)).join(' | ')} | ${seeds.join(', ') || '–'} |`);
+      expect([name, clean[0]!.share <= (name.startsWith('in bursts') ? 0.25 : 0.1)]).toEqual([name, true]);
+      expect([name, clean[1]!.share <= 0.05]).toEqual([name, true]);
+    }
+  },
+  limitMs(300_000),
+);
+
+test('a cache of keys of which some are rare fills ever more slowly: mostly it is not called a leak', () => {
+  /** Requests of `keys` keys, the popular ones more often. */
+  const catalog = (keys: number, power: number, requests: number, seed: number, rounds: number) => {
+    const rand = random(seed);
+    const seen = new Set<number>();
+    const work: number[] = [];
+    const values = Array.from({ length: rounds }, (_, round) => {
+      for (let i = 0; i < requests; i++) seen.add(Math.floor(keys * rand() ** power));
+      work.push((round + 1) * requests + seen.size);
+      return seen.size;
+    });
+    return { ...history(rounds, (i) => values[i]!), work };
+  };
+  for (const [keys, power, requests, rounds, most] of [
+    [300, 3, 100, 25, 0.12],
+    [300, 3, 42, 61, 0.02],
+    [300, 5, 42, 61, 0.08],
+    [1000, 3, 20, 192, 0.02],
+  ] as const) {
+    const leaks = Array.from({ length: 200 }, (_, seed) =>
+      judge(catalog(keys, power, requests, seed + 1, rounds)),
+    ).filter(({ verdict }) => verdict === 'leak');
+    expect([keys, power, rounds, leaks.length / 200 <= most, leaks.length]).toEqual([
+      keys,
+      power,
+      rounds,
+      true,
+      leaks.length,
+    ]);
+  }
+});
 
 test(
   'false positives',

@@ -11,6 +11,9 @@ const MAX_POINTS = 120;
 const BLOCKS = 24;
 const MIN_BLOCK = 4;
 
+/** How many of the last rounds are not proved by later rounds: what is live in them may be freed in the next one. */
+export const unproved = (rounds: number): number => Math.max(1, Math.floor(rounds / 8));
+
 export interface Trend extends Slope {
   kind: 'flat' | 'rising' | 'saturated';
 }
@@ -19,8 +22,7 @@ export const FLAT: Trend = { kind: 'flat', slope: 0, low: 0, high: 0, p: 1 };
 
 export function trend(ms: number[], work: number[], values: number[], picked: number[], minRise: number): Trend {
   const all = floorOf(values);
-  // The floor of the last rounds is not proved by later rounds: it may be freed in the next one.
-  const proved = picked.slice(0, picked.length - Math.max(1, Math.floor(picked.length / 8)));
+  const proved = picked.slice(0, picked.length - unproved(picked.length));
   const floor = proved.map((i) => all[i]!);
   const rise = floor.at(-1)! - floor[0]!;
   if (rise < minRise || steps(floor) < MIN_STEPS) return FLAT;
