@@ -62,10 +62,13 @@ const callers: Readonly<Record<string, string>> = {
   shareSweepIsDue: 'share()',
 };
 
-/** A refusal of native code (native/ops/record.cpp), without its prefix and with the name that the program knows. */
+/** The message of a refusal as one sentence: without the lines that follow, and with the name that the program knows. */
 function inWords(message: string): string {
-  const [, name, rest] = /torch\.capture: (\w+) (cannot be repeated .*)$/s.exec(message) ?? [];
-  return name === undefined ? message : `${callers[name] ?? name} ${rest}`;
+  const line = message.split('\n', 1)[0]!;
+  const [, name, text] = /^([\w:.]+): (.*)$/.exec(line) ?? [];
+  if (name === undefined || text === undefined) return line;
+  if (text.startsWith('cannot be replayed')) return `${callers[name] ?? name} ${text}`; // native/ops/record.cpp
+  return /^(captureEnd|(torch\.)?(capture|run))$/.test(name) ? text : line;
 }
 
 const { flags } = native;

@@ -260,9 +260,8 @@ void require_capturable(Call& call) {
   const std::string_view name = call.row->name;
   if (is_one_of(name, kCapturable) || name.substr(0, 5) == "watch" || name.substr(0, 5) == "audit") return;
   if (!captures(call)) return;
-  throw CodedError("ERR_TORCH_CAPTURE", "torch.capture: " + std::string(name) +
-                                            " cannot be repeated without its function, because it reads a value or "
-                                            "changes something that is not a result of an op");
+  throw CodedError("ERR_TORCH_CAPTURE",
+                   "cannot be replayed: it reads a tensor's value, or changes state other than an op's result");
 }
 
 bool is_recorded(Call& call) {

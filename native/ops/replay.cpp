@@ -142,7 +142,7 @@ class ReplayBuilder {
         if (operand.argument == i) is_made |= tainted_[operand.from];
       }
       if (is_made && i < 62 && (step.row.mutated >> i & 1) != 0) {
-        refuse(std::string(step.row.name) + " writes to a tensor that it makes from JavaScript values");
+        refuse(std::string(step.row.name) + " writes to a tensor that the function made from JavaScript values");
       }
       any_made |= is_made;
     }

@@ -56,7 +56,7 @@ test('recordings of objects that are gone make room, and are not those of calls 
 test('the reason names what the program calls', () => {
   const outside = torch.ones([3, 4]);
   const reason =
-    /^torch\.autocast cannot be repeated without its function, because it reads a value or changes something/;
+    /^torch\.autocast cannot be replayed: it reads a tensor's value, or changes state other than an op's result$/;
   expectFallback(
     (t) => torch.autocast({}, () => t.mul(outside)),
     () => [torch.ones([3, 4])],
