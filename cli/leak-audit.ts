@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-/** `leak-audit`: shows which source line holds tensors. */
+/** `leak-audit`: finds the source lines whose tensors leak. */
 import { commands } from './commands';
 import { main } from './program/program';
 
 main({
   name: 'leak-audit',
-  description: 'Shows which source line holds tensors, and how fast it grows.',
+  description: 'Finds the source lines whose tensors leak, and how fast they grow.',
   commands,
   more: `
 Begin with \`leak-audit run -- node app.js\`. Keep the capture with -o app.ltna

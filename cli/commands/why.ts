@@ -30,12 +30,12 @@ export function whyCommand(done: (status: number) => void): Command {
       'after',
       `
 Each thread of the process pauses while V8 writes its heap snapshot, about 1 s
-per 100 MB of heap, and V8 needs as much memory again. The process warns of it.
-Another process reads the snapshot, which is never in a named file. Lines are
-known only while the process is recorded (\`leak-audit run\`, \`attach\`).
+per 100 MB of heap, and V8 needs as much memory again. The process emits a
+warning about the pause. Another process reads the snapshot. The snapshot has no
+file name while it exists. Lines are known only while the process is recorded
+(\`leak-audit run\`, \`attach\`).
 
-Exit status: 0, or 2 if the process cannot be reached
-or the file cannot be read.
+Exit status: 0, or 2 if the process cannot be reached or the file cannot be read.
 
 Examples:
   leak-audit why 4711

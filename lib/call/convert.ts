@@ -159,7 +159,7 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
     return new Mismatch(`array of ${expectedOf(type.base)}`, describe(value), type.base, value, true);
   }
   if (type.base === Kind.Bool && type.size > 0 && list.length !== type.size) {
-    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`, Kind.Bool, value, true);
+    return new Mismatch(`an array of ${type.size} booleans`, `one of ${list.length}`, Kind.Bool, value, true);
   }
   const result: unknown[] = new Array(list.length);
   for (let i = 0; i < list.length; i++) {

@@ -136,7 +136,8 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
   const sampler = iterableOf<number>('sampler', given.sampler);
   const batchSampler = iterableOf<ArrayLike<number>>('batchSampler', given.batchSampler);
   const refuse = (name: string, value: unknown, with_: string): void => {
-    if (value) throw argumentError(FN, name, `not to be passed with ${with_}`, value);
+    const none = typeof value === 'boolean' ? `${name}: false` : `no ${name}`;
+    if (value) throw argumentError(FN, name, `${none} with ${with_}`, value);
   };
   if (!isMap) {
     refuse('shuffle', shuffle, 'an iterable dataset');

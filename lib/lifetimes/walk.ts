@@ -61,10 +61,14 @@ const isIterator = (value: unknown): value is IterableIterator<unknown> =>
 /** Generators, iterators and streams: their contents are unknown without reading them, which is possible only once. */
 const isLazy = (value: object) => isIterator(value) || has(value, Symbol.asyncIterator);
 
-const lazyError = (fn: string, value: object) =>
-  codedError(
+/** The tag of an iterator is more exact than its class: "Map Iterator". */
+function lazyError(fn: string, value: object): Error {
+  const tag = tagOf(value).slice(8, -1);
+  const got = tag === 'Object' ? describe(value) : `${/^[AEIOU]/.test(tag) ? 'an' : 'a'} ${tag}`;
+  return codedError(
     Error,
     'ERR_TORCH_SCOPE',
-    `${fn}: cannot look into ${describe(value)} (${tagOf(value).slice(8, -1)}), which is read later, when the scope has ` +
-      'ended: read it inside (Array.from, for await) and pass what came, or open a scope where it is read',
+    `${fn}: expected values that can be searched for tensors now, got ${got}; ` +
+      'read it inside the scope (Array.from, for await) and return the values',
   );
+}

@@ -49,7 +49,9 @@ abstract class Moments extends BuiltIn<AdamOptions> {
     const { step } = state;
     if (capturable) {
       if (!parameter.isCuda || !(step as Tensor).isCuda) {
-        throw unfit(this._name('step'), 'expected parameters on a CUDA device, since capturable is true');
+        const got = parameter.isCuda ? `a step count on '${step.device}'` : `parameters on '${parameter.device}'`;
+        const expected = 'expected parameters on a CUDA device, since capturable is true';
+        throw unfit(this._name('step'), `${expected}, got ${got}`);
       }
       (step as Tensor).add_(1);
     }
@@ -63,7 +65,7 @@ abstract class Moments extends BuiltIn<AdamOptions> {
     const squares = real(isComplex, state.exp_avg_sq);
     approach(average, grad, beta1);
     squares.mul_(beta2).addcmul_(grad, grad, { value: 1 - beta2 });
-    if (capturable || differentiable) recorded(target, average, squares, state, group);
+    if (capturable || differentiable) finishWithTensorStep(target, average, squares, state, group);
     else {
       const correction1 = 1 - pow(beta1, count);
       const correction2 = root(1 - pow(beta2, count));
@@ -104,14 +106,14 @@ abstract class Moments extends BuiltIn<AdamOptions> {
   abstract _isDecoupled(group: Group): boolean;
 }
 
-/** The first number of steps: with `capturable` and in fused steps on the parameter's device. */
+/** The initial step count: with `capturable` and in fused steps on the parameter's device. */
 function stepOf(parameter: Tensor, isCapturable: boolean, fused: boolean): Tensor {
   if (isCapturable) return parameter.newZeros([1], { dtype: 'float32' }) as Tensor;
   return fused ? (parameter.newZeros([], { dtype: 'float32' }) as Tensor) : scalar(0);
 }
 
 /** The end of a step with the number of steps as a tensor: for CUDA graphs, and for gradients through the step. */
-function recorded(target: Tensor, average: Tensor, squares: Tensor, state: ParamState, group: Group): void {
+function finishWithTensorStep(target: Tensor, average: Tensor, squares: Tensor, state: ParamState, group: Group): void {
   const { lr, eps, betas, amsgrad, differentiable } = group;
   const [correction1, correction2] = betas!.map(
     (beta) => scalar(beta).to(state.step.device).pow(state.step).neg().add(1) as Tensor,

@@ -1,7 +1,8 @@
 /**
  * torch.amp.GradScaler: scales losses so that small gradients do not become zero in float16, and skips steps whose gradients
- * overflowed. Python's torch/amp/grad_scaler.py, whose state dicts fit both ways. The formulas are those of its kernels, which
- * are missing on the CPU before libtorch 2.3, written with other ops: so one form serves every device and release.
+ * overflowed. Python's torch/amp/grad_scaler.py; PyTorch and libtorch-node can load its state dicts. The formulas are those of
+ * its kernels, which are missing on the CPU before libtorch 2.3, written with other ops: so one form serves every device and
+ * release.
  */
 import { isOptions, ownOptions } from '../addon/options';
 import { flagOf } from '../autograd/grad';

@@ -1,4 +1,7 @@
-/** The state of an optimizer in Python's form, whose files fit both ways: `{ state, param_groups }`, names in snake case. */
+/**
+ * The state of an optimizer in Python's form, `{ state, param_groups }` with names in snake case. PyTorch and libtorch-node can
+ * load it.
+ */
 import { argumentError, refusal } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { guard, isTensor, type Tensor } from '../tensor/tensor';
@@ -28,7 +31,7 @@ export function owned(tensor: Tensor): Tensor {
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const entriesOf = (value: object): [unknown, unknown][] => (value instanceof Map ? [...value] : Object.entries(value));
 
-/** Arrays, as the file would have them: the caller may change the state dict. */
+/** Copies arrays, so that changes to the state dict do not reach the optimizer. */
 const copied = (value: unknown): unknown => (Array.isArray(value) ? value.map(copied) : value);
 
 export function packed<O>(
@@ -60,7 +63,10 @@ interface Read {
   readonly state: [unknown, unknown][];
 }
 
-/** Checks the form and the sizes. Python gives dictionaries, which torch.load makes objects or, for keys like 0, Maps. */
+/**
+ * Checks the form and the sizes. torch.load turns a Python dict into an object, or into a Map if it has keys that are not
+ * strings.
+ */
 export function read(fn: string, dict: unknown, groups: readonly { params: readonly Tensor[] }[]): Read {
   const expected = "an object with 'state' and 'param_groups', as stateDict() gives it";
   if (!isObject(dict)) throw argumentError(fn, 'stateDict', expected, dict);
@@ -71,16 +77,19 @@ export function read(fn: string, dict: unknown, groups: readonly { params: reado
     throw argumentError(fn, 'stateDict', expected, dict);
   }
   if (saved.length !== groups.length) {
-    throw refusal(fn, 'stateDict', `${groups.length} groups of parameters, as here`, String(saved.length));
+    const wanted = `as many parameter groups as the optimizer has (${groups.length})`;
+    throw refusal(fn, 'stateDict', wanted, String(saved.length));
   }
-  const read = saved.map((group) => Object.fromEntries(entriesOf(group)) as Record<string, unknown>);
-  for (const [i, { params }] of read.entries()) {
-    const here = groups[i]!.params.length;
+  const savedGroups = saved.map((group) => Object.fromEntries(entriesOf(group)) as Record<string, unknown>);
+  for (const [i, { params }] of savedGroups.entries()) {
+    const count = groups[i]!.params.length;
     const place = `stateDict.param_groups[${i}]`;
     if (!Array.isArray(params)) throw argumentError(fn, `${place}.params`, 'a list of numbers', params);
-    if (params.length !== here) throw refusal(fn, place, `${here} parameters, as here`, String(params.length));
+    if (params.length !== count) {
+      throw refusal(fn, place, `as many parameters as the optimizer's group has (${count})`, String(params.length));
+    }
   }
-  return { groups: read, state: entriesOf(state) };
+  return { groups: savedGroups, state: entriesOf(state) };
 }
 
 /** A copy with the dtype and the device of its parameter, as Python casts it. */

@@ -2,7 +2,7 @@
 //
 // A converter holds what the C++ value refers to, so that views (ArrayRef, string_view) are valid during the call:
 //   FromJs<T> holder(call, index);  op(holder.get());
-// An unknown type does not compile: a new one is one specialization here and one row in codegen's type table.
+// An unknown type does not compile. CONTRIBUTING.md, 'add an argument type', lists what a new one needs.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -309,7 +309,7 @@ struct FromJs<std::array<bool, N>> {
   FromJs(Call& c, size_t i) {
     const uint32_t length = list_length(c, c.arguments[i], i, Element<bool>::base);
     if (length != N) {
-      throw BadArgument(i, "array of " + std::to_string(N) + " booleans", std::to_string(length) + " elements");
+      throw BadArgument(i, "an array of " + std::to_string(N) + " booleans", std::to_string(length) + " elements");
     }
     for (uint32_t p = 0; p < N; ++p) value[p] = read_bool(c, list_element(c, c.arguments[i], p), i);
   }

@@ -97,7 +97,7 @@ TEST(Guards, AResultThatIsATensorWhichTheOpReadsIsRefused) {
   const std::string schema = "shuffle_out(Tensor self, Tensor? weight, int groups, *, Tensor out) -> Tensor";
   const std::string text = guard_struct(with(schema).declarations[0], loaded(kApart).at("shuffle_out"));
   const std::string check =
-      "TORCH_CHECK(!out.is_same(self), \"out: expected a tensor other than self, got the same\");";
+      "TORCH_CHECK(!out.is_same(self), \"out: expected a tensor other than self, got the same tensor\");";
   EXPECT_NE(text.find("// The op gives out its sizes first.\nstruct Guard_shuffle_out {"), std::string::npos) << text;
   EXPECT_NE(text.find(check), std::string::npos) << text;
   const std::string optional =

@@ -359,9 +359,15 @@ test('arguments', () => {
   expect(refused([1], { batch_size: 2 })).toMatch(/did you mean 'batchSize'/);
   expect(refused([1], { numWorkers: Number.POSITIVE_INFINITY })).toMatch(/an integer of 0 or more, got Infinity/);
   expect(refused([1], { batchSize: 0 })).toMatch(/expected an integer of 1 or more, got 0/);
-  expect(refused([1], { sampler: [0], shuffle: true })).toMatch(/'shuffle': expected not to be passed with a sampler/);
-  expect(refused([1], { batchSampler: [[0]], dropLast: true })).toMatch(/not to be passed with a batchSampler/);
-  expect(refused(new Set([1]), { shuffle: true })).toMatch(/not to be passed with an iterable dataset/);
+  expect(refused([1], { sampler: [0], shuffle: true })).toMatch(
+    /'shuffle': expected shuffle: false with a sampler, got true/,
+  );
+  expect(refused([1], { batchSampler: [[0]], dropLast: true })).toMatch(
+    /expected dropLast: false with a batchSampler, got true/,
+  );
+  expect(refused(new Set([1]), { shuffle: true })).toMatch(
+    /expected shuffle: false with an iterable dataset, got true/,
+  );
   expect(refused([1], { collateFn: 1 })).toMatch(/expected a function/);
   expect(refused([], { shuffle: true })).toMatch(/'numSamples': expected an integer of 1 or more, got 0/);
   expect(thrown(() => new untyped.utils.data.RandomSampler([1], { replacement: 1 })).message).toMatch(

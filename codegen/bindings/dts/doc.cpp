@@ -39,7 +39,7 @@ std::string meaning(const Argument& argument) {
     case Base::Str:
       return "a string";
     case Base::Dtype:
-      return argument.kwarg_only ? "the element type of the result" : "an element type";
+      return argument.kwarg_only ? "the dtype of the result" : "a dtype";
     case Base::Layout:
       return "the layout of the result";
     case Base::MemoryFormat:
@@ -47,7 +47,7 @@ std::string meaning(const Argument& argument) {
     case Base::Device:
       return "the device of the result";
     case Base::Generator:
-      return "the source of random numbers; null is the device's own";
+      return "the random number generator; null uses the device's default one";
     case Base::ScriptModule:
       return "a model";
     case Base::Storage:
@@ -74,7 +74,7 @@ std::string default_text(const Default& value) {
 std::string parameter_line(const Argument& argument) {
   std::string text = "@param " + std::string(argument.kwarg_only ? "options." : "") + argument_js_name(argument.name) +
                      " - " + meaning(argument);
-  if (argument.mutated) text += "; it is written to";
+  if (argument.mutated) text += "; it is modified in place";
   if (argument.kwarg_only) text += "; by name only";
   if (argument.default_value) text += ". Default: " + default_text(*argument.default_value);
   return text;
@@ -101,7 +101,7 @@ std::string errors_line(const Declaration& declaration) {
   if (std::any_of(declaration.arguments.begin(), declaration.arguments.end(), is_dimension)) {
     text += ", ERR_TORCH_INDEX for a dimension out of range";
   }
-  return text + ", ERR_TORCH_DISPOSED for a tensor that was released";
+  return text + ", ERR_TORCH_DISPOSED for a tensor that was disposed or freed";
 }
 
 }  // namespace
@@ -119,7 +119,8 @@ std::string doc_block(const std::string& name, const Declaration& declaration, i
   }
   for (const Parameter& parameter : shape.named) {
     if (parameter.name == "requiresGrad")
-      lines.push_back("@param options.requiresGrad - whether autograd records; by name only. Default: false");
+      lines.push_back(
+          "@param options.requiresGrad - whether autograd records ops on the result; by name only. Default: false");
     if (parameter.name == "out")
       lines.push_back("@param options.out - receives the result, and is returned; by name only");
   }

@@ -121,7 +121,7 @@ static std::string apart_checks(const Declaration& declaration, const Guard& gua
       const std::string is_same =
           type.nullable ? "(" + in + ".has_value() && " + out + ".is_same(*" + in + "))" : out + ".is_same(" + in + ")";
       checks += "    TORCH_CHECK(!" + is_same + ", \"" + out + ": expected a tensor other than " + in +
-                ", got the same\");\n";
+                ", got the same tensor\");\n";
     }
     for (const Argument& other : declaration.arguments) {
       if (&other == &result) break;  // each pair once
@@ -129,7 +129,7 @@ static std::string apart_checks(const Declaration& declaration, const Guard& gua
       const std::string out = name_in(guard, result);
       const std::string in = name_in(guard, other);
       checks += "    TORCH_CHECK(!" + out + ".is_same(" + in + "), \"" + out + ": expected a tensor other than " + in +
-                ", got the same\");\n";
+                ", got the same tensor\");\n";
     }
   }
   return checks;
