@@ -6,6 +6,7 @@ export interface DeviceFigures {
   tensors: number;
   storages: number;
   bytes: number;
+  /** Held by libtorch's allocator now, unlike SiteFigures.allocatedBytes. */
   allocatedBytes: number;
   peakAllocatedBytes: number;
 }

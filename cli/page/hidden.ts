@@ -17,7 +17,7 @@ export interface HiddenMemory {
   flame: Flame | undefined;
 }
 
-/** libtorch keeps buffers of its own. */
+/** Less is libtorch's own buffers. */
 const MIN_BYTES = 64 * 1024;
 const MAX_BANDS = 6;
 const WARM_UP = 0.25;
@@ -74,7 +74,7 @@ export function hiddenMemory(
 
 const sumOf = (values: number[]) => values.reduce((a, b) => a + b, 0);
 
-/** `allocatedBytes` are those at the peak. */
+/** flameOf expects StackTotals; here allocatedBytes holds the hidden bytes at the peak. */
 const totalsOf = (frames: Frame[], bytes: number[], peak: number, warm: number): StackTotals => ({
   frames,
   liveTensors: 0,

@@ -4,12 +4,12 @@ import { deviceName } from '../capture/format';
 import { type Lifetime, placeOf } from '../capture/lifetimes';
 import type { Series } from '../capture/records';
 
-/** More live tensors are not looked at. */
+/** Captures with more live tensors have no ranges. */
 const MAX_LIVE = 2 ** 20;
-/** Points are numbered below this. */
+/** Upper bound of point numbers: three fit in one exact number. */
 const RADIX = 256;
 
-/** By the numbers of points, combined: when they were made, from when they count, and the first at which they are gone. */
+/** Key: point of birth, point from which it counts, first point at which it is gone, in base RADIX. */
 type Counts = Map<number, { tensors: number; bytes: number }>;
 
 export class Kept {

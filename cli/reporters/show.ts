@@ -59,8 +59,8 @@ export function showReport(
   const columns = terminalColumns(process.stdout);
   const colors = colorsFor(process.stdout);
   // The sentence about tensors is left out if there is only WebAssembly.
-  const isAlone = wasm !== undefined && wasm.sites.length > 0 && report.summary.insufficient === 'not-loaded';
-  if (!isAlone)
+  const onlyWasm = wasm !== undefined && wasm.sites.length > 0 && report.summary.insufficient === 'not-loaded';
+  if (!onlyWasm)
     print(renderText(printableAll(named), { colors, folder, columns, allFrames: options.allFrames === true }));
   if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));
   if (options.held !== undefined && redaction === undefined)

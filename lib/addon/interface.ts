@@ -9,14 +9,18 @@ export type NativeOp = (...args: unknown[]) => unknown;
 
 /**
  * The exports of native/addon.cpp. Handles and scope ids are numbers; 0 is none. State that all copies of the library share
- * (Jest loads one per test file) is kept here too, and declared by the modules that own it.
+ * (Jest loads one per test file) is kept here too. Modules that own such state declare it by augmenting this interface;
+ * `tensorMark` and `turnNow` are declared here.
  */
 export interface Native extends AuditNative {
   ops(row: number): NativeOp;
   opCount: number;
-  /** handles::Flags of native/handles/slot_table.h. */
+  /** codegen::Flags of codegen/model/flags.h. */
   flagsBuffer: ArrayBuffer;
-  /** [0] tensors wait for the audit's stack; [1] nonzero while a scope is current; [4] 1: a scavenge is due, 2: a full collection; [5] recording mode. */
+  /**
+   * [0] new tensors whose stack the audit or a watch still needs; [1] nonzero while a scope is current; [4] 1: a scavenge is due,
+   * 2: a full collection; [5] recording mode.
+   */
   flags: Uint32Array;
   /** [0] the handle of the last op's result, 0 for none. */
   result: Float64Array;
@@ -132,7 +136,8 @@ export interface Native extends AuditNative {
   /**
    * A step of all parameters of a group that have a gradient. `rows`: handles of each parameter and its state, of which
    * `count` are used; 0 is a tensor that the formula does not need. False, with nothing changed, if a state is missing or a
-   * tensor is not dense: lib/optim has the formulas for these cases.
+   * tensor is not dense: lib/optim has the formulas for these cases. `lerps`: averages move by lerp_ (libtorch 2).
+   * `rootsByPow`: square roots are pow(x, 0.5), as in Python from 2.0.
    */
   optimAdam(
     rows: Float64Array,
@@ -268,7 +273,7 @@ export interface Native extends AuditNative {
   strandShadow(strand: number, code: number): (number | string | null)[] | null;
   /** Opens a strand of torch.capture, whose first codes stand for the tensors. */
   captureOpen(inputs: readonly number[]): number;
-  /** The token of what was recorded; `outputs` are codes. */
+  /** The replay object; `outputs` are codes. */
   captureEnd(strand: number, inputs: readonly number[], outputs: readonly number[]): unknown;
   /** The results: nothing, one, or an array; false if the inputs differ from those that it was recorded for. */
   captureReplay(token: number, inputs: readonly number[]): unknown;
@@ -281,16 +286,18 @@ export interface Native extends AuditNative {
   strandError(strand: number): unknown;
   strandCanRepeat(strand: number): boolean;
   strandTake(strand: number, step: number): unknown;
+  /** Skips the steps that have not run. */
   strandCancel(strand: number): void;
+  /** Cancels, and replaces the pool thread that runs the current op. */
   strandAbandon(strand: number): void;
   strandClose(strand: number): void;
-  /** The numbers of threads, running batches and waiting batches. */
+  /** The numbers of threads, running batches, waiting batches and abandoned batches. */
   poolStatus(): number[];
   poolSetThreads(count: number): void;
   /** Waits for the running ops; no further ones begin. */
   poolStop(): void;
 
-  /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. Returns the model's token. */
+  /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. Returns the model's holder. */
   modelLoad(bytes: number, device: string | null): unknown;
   /**
    * The same for an open file: `held` are the bytes of the ranges [from, length, …], which were examined; the others are read
@@ -300,13 +307,13 @@ export interface Native extends AuditNative {
   /** The result in the form of lib/jit/values.ts, or the method's error. */
   modelCall(model: number, method: string, values: readonly unknown[]): unknown;
   modelTo(model: number, device: string): void;
-  /** The token of a new model. */
+  /** The holder of a new model. */
   modelFreeze(model: number, preservedAttrs: readonly string[], optimizeNumerics: boolean): unknown;
   modelOptimize(model: number, otherMethods: readonly string[]): unknown;
 
   /** Whether this libtorch can load AOTInductor packages. */
   hasPackages(): boolean;
-  /** Loads files that lib/inductor/archive.ts has unpacked. Returns the package's token. */
+  /** Loads files that lib/inductor/archive.ts has unpacked. Returns the package's holder. */
   packageLoad(
     folder: string,
     library: string,

@@ -31,7 +31,7 @@ export { RNNBase } from './recurrent';
 export * from './shaped';
 export * from './shaped-conv';
 export * from './shaped-padding';
-// By name, as their own files export the same names.
+// Explicitly, because './activations' and './vision' export these names too, and two `export *` of one name cancel each other.
 export { GLU, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d } from './shaped-padding';
 export * from './shaped-pooling';
 export * from './shaped-sequences';

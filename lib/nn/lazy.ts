@@ -19,8 +19,8 @@ interface Lazy extends Module {
   resetParameters(): void;
 }
 
-/** Replaces parameters and buffers by those without a shape. */
-function unmake(module: Lazy, names: readonly Names[]): void {
+/** Replaces parameters and buffers with uninitialized ones. */
+function makeUninitialized(module: Lazy, names: readonly Names[]): void {
   ownScope(() => {
     for (const name of names) {
       const before = module[name];
@@ -37,13 +37,13 @@ function unmake(module: Lazy, names: readonly Names[]): void {
 const isEmpty = (tensor: unknown) => tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
 
 /** Gives a parameter or buffer its shape. */
-function make(tensor: Tensor | null | undefined, shape: readonly number[]): void {
+function materialize(tensor: Tensor | null | undefined, shape: readonly number[]): void {
   if (tensor === null || tensor === undefined || !isEmpty(tensor)) return;
   ownScope(() => materialized(tensor, aten.empty(shape, { dtype: tensor.dtype, device: tensor.device }) as Tensor));
 }
 
 /** Calls `infer` with the first input, then makes the module an ordinary one of class `like`. */
-function infers(
+function inferOnFirstForward(
   module: Lazy,
   lazy: { prototype: Module },
   like: { prototype: Module },
@@ -55,7 +55,7 @@ function infers(
       module.resetParameters();
     } else infer(input as Tensor);
     handle.remove();
-    // A class that a program derived stays as it is.
+    // An instance of a program's subclass keeps its class.
     if (Object.getPrototypeOf(module) === lazy.prototype) Object.setPrototypeOf(module, like.prototype);
   });
 }
@@ -67,12 +67,12 @@ export class LazyLinear extends Linear {
   constructor(...passed: Args<[outFeatures: number, bias?: boolean, ...FactoryArgs], typeof lazyLinear>) {
     const { outFeatures, ...others } = read('LazyLinear', lazyLinear, passed);
     super({ inFeatures: 0, outFeatures: 0, ...others });
-    unmake(this, ['weight', 'bias']);
+    makeUninitialized(this, ['weight', 'bias']);
     this.outFeatures = outFeatures;
-    infers(this, LazyLinear, Linear, (input) => {
+    inferOnFirstForward(this, LazyLinear, Linear, (input) => {
       this.inFeatures = input.shape.at(-1)!;
-      make(this.weight, [outFeatures, this.inFeatures]);
-      make(this.bias, [outFeatures]);
+      materialize(this.weight, [outFeatures, this.inFeatures]);
+      materialize(this.bias, [outFeatures]);
     });
   }
 
@@ -97,13 +97,13 @@ function lazyConv<P extends unknown[], S extends Spec>(name: string, Like: ConvC
       super({ ...given, inChannels: 0, outChannels: 0 });
       const { outChannels, kernelSize, groups } = given;
       const transposed = 'outputPadding' in given;
-      unmake(this, ['weight', 'bias']);
+      makeUninitialized(this, ['weight', 'bias']);
       this.outChannels = outChannels;
-      infers(this, cls, Like, (input) => {
+      inferOnFirstForward(this, cls, Like, (input) => {
         this.inChannels = input.shape.at(-1 - kernelSize.length)!;
         const shape = transposed ? [this.inChannels, outChannels / groups] : [outChannels, this.inChannels / groups];
-        make(this.weight, [...shape, ...kernelSize]);
-        make(this.bias, [outChannels]);
+        materialize(this.weight, [...shape, ...kernelSize]);
+        materialize(this.bias, [outChannels]);
       });
     }
 
@@ -158,11 +158,11 @@ function lazyNorm(name: string, Like: NormClass, isInstance: boolean, dims: numb
   const cls = class extends (Like as new (...args: any[]) => norm.NormBase) {
     constructor(...passed: unknown[]) {
       super({ ...read(name, spec, passed), numFeatures: 0 });
-      unmake(this, ['weight', 'bias', 'runningMean', 'runningVar']);
-      infers(this, cls, Like as unknown as { prototype: Module }, (input) => {
+      makeUninitialized(this, ['weight', 'bias', 'runningMean', 'runningVar']);
+      inferOnFirstForward(this, cls, Like as unknown as { prototype: Module }, (input) => {
         this.numFeatures = input.shape[isInstance && input.ndim === dims ? 0 : 1]!;
         for (const tensor of [this.weight, this.bias, this.runningMean, this.runningVar]) {
-          make(tensor, [this.numFeatures]);
+          materialize(tensor, [this.numFeatures]);
         }
       });
     }

@@ -6,7 +6,7 @@ import type { Tensor } from '../tensor/tensor';
 
 export { refusal, warn };
 
-/** The error for a refused argument, PyTorch's ValueError; `expected` says what to pass. */
+/** The ERR_TORCH_ARGUMENT error for an argument that PyTorch rejects with ValueError. The caller throws it. */
 export function refuse(fn: string, argument: string, expected: string, got: unknown): TorchError {
   return argumentError(fn, argument, expected, got);
 }
@@ -19,7 +19,7 @@ export const product = (list: readonly number[]): number => list.reduce((all, si
 /** "[2, 3]" */
 export const sizes = (shape: readonly number[]): string => `[${shape.join(', ')}]`;
 
-/** Expands one number to `count` dimensions, or checks a list of `count` numbers. */
+/** Repeats a single element `count` times; copies any other list, whose length the caller checks. */
 export const spread = <T>(list: readonly T[], count: number): T[] =>
   list.length === 1 ? new Array<T>(count).fill(list[0]!) : [...list];
 

@@ -271,7 +271,7 @@ void find_before(Strand& strand, size_t end) {
 }
 
 size_t index_of(const Strand& strand, double code) {
-  const double at = kPending - code - std::ldexp(static_cast<double>(strand.id), kStepBits);
+  const double at = kPending - code - std::ldexp(static_cast<double>(strand.id), kPositionBits);
   return static_cast<size_t>(at) >> kCellBits;
 }
 

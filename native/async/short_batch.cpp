@@ -11,7 +11,7 @@
 namespace ltn::async {
 namespace {
 
-// Of all steps together. The slowest of the ops below, `pow` of float64, takes some 100 µs for as many.
+// Limit for all steps of a batch together. `pow` of float64, the slowest op below, takes about 100 µs for it.
 constexpr int64_t kMaxElements = 4096;
 constexpr size_t kMaxSteps = 64;
 
@@ -81,7 +81,8 @@ bool is_short(const Batch& batch) {
   std::unordered_map<const Step*, Shape> results;  // of the steps before
   int64_t elements = 0;
   for (const Step* step : batch.steps) {
-    if (dynamic_cast<const OpStep*>(step) == nullptr) return false;  // first: the row of a model ends with the model
+    // Checked first: the row of a model's step is freed with the model, so kind_of() must not cache it.
+    if (dynamic_cast<const OpStep*>(step) == nullptr) return false;
     const Kind kind = kind_of(step->row);
     if (kind == Kind::Other || step->is_autocast() || step->cells.size() != 1) return false;
     Shape shape;
@@ -92,7 +93,8 @@ bool is_short(const Batch& batch) {
       if (!broadcast(&shape, result->second)) return false;
       ++pending;
     }
-    // What was pending when this was recorded, and is of an earlier batch, is not among the arguments before it runs.
+    // Arguments that are results of an earlier batch are filled in only when the step runs, so their sizes are unknown
+    // here.
     if (step->recording.values().size() != pending) return false;
     for (const c10::IValue& value : step->arguments) {
       if (!value.isTensor() || !value.toTensor().defined()) continue;

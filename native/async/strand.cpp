@@ -82,9 +82,10 @@ bool keeps_shapes(const OpRow& row) {
 }  // namespace
 
 double Strand::add(std::unique_ptr<Step> step) {
-  constexpr size_t kMaxSteps = size_t{1} << kStepBits >> kCellBits;
+  constexpr size_t kMaxSteps = size_t{1} << kPositionBits >> kCellBits;
   TORCH_CHECK(steps_.size() < kMaxSteps, "torch.run: more than ", kMaxSteps, " ops");
-  const double at = std::ldexp(static_cast<double>(id), kStepBits) + static_cast<double>(steps_.size() << kCellBits);
+  const double at =
+      std::ldexp(static_cast<double>(id), kPositionBits) + static_cast<double>(steps_.size() << kCellBits);
   if (step->may_write()) {
     writes = true;
     reshapes |= !keeps_shapes(step->row);
@@ -94,8 +95,8 @@ double Strand::add(std::unique_ptr<Step> step) {
 }
 
 at::Tensor* Strand::cell(double code, Step** step) {
-  const double at = kPending - code - std::ldexp(static_cast<double>(id), kStepBits);
-  if (!(at >= 0 && at < std::ldexp(1.0, kStepBits))) return nullptr;
+  const double at = kPending - code - std::ldexp(static_cast<double>(id), kPositionBits);
+  if (!(at >= 0 && at < std::ldexp(1.0, kPositionBits))) return nullptr;
   const auto position = static_cast<uint64_t>(at);
   *step = this->step(position >> kCellBits);
   const size_t index = position & ((1u << kCellBits) - 1);

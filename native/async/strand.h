@@ -17,7 +17,7 @@ namespace ltn::async {
 
 // Codes of pending results, used in place of handles: -(2^32 + strand * 2^20 + step * 16 + cell).
 constexpr double kPending = -4294967296.0;
-constexpr int kCellBits = 4, kStepBits = 20;
+constexpr int kCellBits = 4, kPositionBits = 20;  // position: step and cell within a strand
 
 // The meta tensor of an existing tensor. The weak reference keeps its address from being reused.
 struct MetaTensor {

@@ -24,7 +24,7 @@ torch::autograd::Node* graph_of(const at::Tensor& tensor) noexcept;
 torch::autograd::Node* graph_of_gradient(const at::Tensor& tensor) noexcept;
 inline bool has_graph(const at::Tensor& tensor) noexcept { return graph_of(tensor) != nullptr; }
 
-// A storage whose last handle was freed.
+// A storage whose last handle was freed, but that something else, such as a graph, still holds.
 struct Hidden {
   // Keeps the address, not the data.
   c10::weak_intrusive_ptr<c10::StorageImpl> storage{c10::intrusive_ptr<c10::StorageImpl>()};
@@ -59,7 +59,7 @@ class GraphCensus {
 
  private:
   struct Known {
-    uint64_t sequence = 0;                        // identifies a node with its address: after frees neither alone does
+    uint64_t sequence = 0;  // with the address, identifies a node: an address is reused after a free
     uint64_t min_sequence = 0, max_sequence = 0;  // of the sequence numbers of all its nodes
     uint64_t nodes = 0;
     uint64_t sites = 0;  // bits of the sites whose tensors it reaches

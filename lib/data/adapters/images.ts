@@ -191,7 +191,10 @@ export async function decodeImage(input: FilePath | Uint8Array, options: DecodeI
 const defaultConcurrency = (): number => 2 * (Number(process.env.UV_THREADPOOL_SIZE) || 4);
 
 export interface ImageFolderOptions extends DecodeImageOptions {
-  /** How many pictures of a batch are decoded at the same time: 1 gives a worker one core. Default: 8, or twice `UV_THREADPOOL_SIZE`. */
+  /**
+   * How many files of a batch are in progress at the same time, being read or decoded; 1 gives a worker one core. Default:
+   * twice the pool's threads, so 8. libvips decodes as many at a time as the pool has threads.
+   */
   concurrency?: number | undefined;
 }
 
