@@ -269,8 +269,8 @@ export interface Native extends AuditNative {
   strandEnter(strand: number): void;
   /** Throws if recorded ops may write to the tensor. */
   strandRequireRead(handle: number): void;
-  /** [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype alone may be null too. */
-  strandShadow(strand: number, code: number): (number | string | null)[] | null;
+  /** [dtype, device, ...shape] of a result that may be pending; if unknown, why, or null. The dtype alone may be null too. */
+  strandMeta(strand: number, code: number): (number | string | null)[] | string | null;
   /** Opens a strand of torch.capture, whose first codes stand for the tensors. */
   captureOpen(inputs: readonly number[]): number;
   /** The replay object; `outputs` are codes. */

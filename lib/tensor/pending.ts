@@ -250,19 +250,20 @@ setPending(
   (code, recorder) => (recorders.has(recorder as object) ? pendingOf(code, recorder) : null),
 );
 
-/** Throws for a property that is unknown until the op has run. */
-function notThere(name: string): never {
+/** Throws for a property that is unknown until the op has run. `refusal`: what an op says of the shapes of its arguments. */
+function notThere(name: string, refusal: string | null = null): never {
   body?.refuse?.(`it reads ${name}, which is unknown before the ops have run`);
   throw codedError(
     Error,
     'ERR_TORCH_PENDING',
-    `Tensor.${name}: the result is pending, and this property is not known before the op has run: await the result first`,
+    `Tensor.${name}: the result is pending, and this property is not known before the op has run: ` +
+      (refusal === null ? 'await the result first' : `for shapes like these it fails (${refusal})`),
   );
 }
 
 function knownOf(pending: PendingTensor, name: string): Known {
-  const found = native.strandShadow(pending.recorder.id, pending._handle);
-  if (found === null) return notThere(name);
+  const found = native.strandMeta(pending.recorder.id, pending._handle);
+  if (found === null || typeof found === 'string') return notThere(name, found);
   const [dtype, device, ...shape] = found;
   return {
     get dtype() {

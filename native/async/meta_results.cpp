@@ -256,9 +256,15 @@ bool find_for(Strand& strand, Step& step) {
     std::vector<at::Tensor> found = run(strand, *op);
     if (found.empty()) return !op->op.schema().returns().empty();
     if (found.size() >= step.cells.size()) step.metas = std::move(found);
-  } catch (...) {  // any error: the op throws it when it runs; until then nothing is known of its result
-    if (step.row.mutated != 0 && strand.reshapes) forget_shapes(strand);
+    return false;
+  } catch (const c10::NotImplementedError&) {  // no kernel for the meta device
+  } catch (const c10::Error& error) {          // the op throws it when it runs
+    const std::string text = error.what_without_backtrace();
+    if (!step.is_autocast())  // which casts arguments before
+      step.refused = std::make_unique<std::string>(std::string(step.row.name) + ": " + text.substr(0, text.find('\n')));
+  } catch (...) {  // Unknown, or an error of the standard library: nothing is known of its result until it has run
   }
+  if (step.row.mutated != 0 && strand.reshapes) forget_shapes(strand);
   return false;
 }
 
@@ -339,6 +345,17 @@ at::Tensor result_meta(Strand& strand, double code) {
   if (are_forgotten(strand)) return {};
   const auto index = static_cast<size_t>(cell - step->cells.data());
   return index < step->metas.size() ? step->metas[index] : at::Tensor();
+}
+
+std::string refusal_of(Strand& strand, double code) {
+  Step* step = nullptr;
+  if (strand.cell(code, &step) == nullptr) return "";
+  std::string text;
+  visit_used(*step, [&text](const Step& used) {
+    if (!used.settled && used.refused != nullptr) text = *used.refused;
+    return !text.empty();
+  });
+  return text;
 }
 
 bool is_dtype_known(Strand& strand, double code) {

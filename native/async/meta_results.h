@@ -17,6 +17,9 @@ bool infer_metas(Strand& strand, Step& step);
 // The result if it is computed, otherwise its meta tensor; undefined if nothing is known.
 at::Tensor result_meta(Strand& strand, double code);
 
+// Why the shape is unknown: what an op that the result depends on says of the shapes of its arguments; "" if nothing.
+std::string refusal_of(Strand& strand, double code);
+
 // Whether the dtype of result_meta() is the result's. Autocast decides by the device, and does not act on the meta
 // device.
 bool is_dtype_known(Strand& strand, double code);

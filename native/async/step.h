@@ -7,6 +7,7 @@
 #include <ATen/core/stack.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ class Step {
   // Shapes of the results before they are computed: tensors on the meta device, in the order of `cells` or of the
   // result list; undefined if unknown (native/async/meta_results.h). Empty: not inferred yet.
   std::vector<at::Tensor> metas;
+  // Why no shape could be inferred: the op's error on meta tensors, which is most often that of the call to come. Null
+  // if there was none, or the op cannot run on the meta device.
+  std::unique_ptr<std::string> refused;
   // The call may have changed tensors that are not its arguments, such as a model's state. Then it is not run again.
   bool wrote_elsewhere = false;
 

@@ -147,14 +147,17 @@ napi_value take(Call& call) {
   return take_result(call, *step);
 }
 
-// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown. The dtype is null
-// if only that is unknown.
+// strandMeta(id, code): [dtype, device, ...shape] of a result that may be pending. The dtype is null if only that is
+// unknown. If the shape is unknown: why, as text; null if that is unknown too.
 napi_value strand_meta(Call& call) {
   const auto strand = strand_argument(call);
   const double code = read_double(call, call.arguments[1], 1);
   const at::Tensor found = async::result_meta(*strand, code);
   const std::string device = found.defined() ? async::device_of(*strand, code) : "";
-  if (device.empty() || found.layout() != c10::kStrided) return Napi::Env(call.env).Null();
+  if (device.empty() || found.layout() != c10::kStrided) {
+    const std::string refusal = found.defined() ? "" : async::refusal_of(*strand, code);
+    return refusal.empty() ? static_cast<napi_value>(Napi::Env(call.env).Null()) : write_string(call, refusal);
+  }
   napi_value array = new_array(call, static_cast<size_t>(found.dim()) + 2);
   const bool known = async::is_dtype_known(*strand, code);
   set_element(call, array, 0, known ? to_js(call, found.scalar_type()) : Napi::Env(call.env).Null());
@@ -211,7 +214,7 @@ const Export kAsyncExports[] = {
     exported_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
     exported_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
     exported_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
-    exported_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
+    exported_body<&strand_meta, 2>("strandMeta", "strandMeta(int strand, float code) -> Any"),
     exported_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
     exported_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
     exported_body<&abandon, 1>("strandAbandon", "strandAbandon(int strand) -> ()"),

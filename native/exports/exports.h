@@ -24,7 +24,8 @@ constexpr Export may_outgrow(Export made) {
   return made;
 }
 
-// For the message of an error: what a program called, where the export has a name of its own.
+// For the message of an error: what a program called, where the export has a name of its own. Not for the exports that
+// native/ops/record.cpp knows by name.
 constexpr Export called_by(const char* name, Export made) {
   made.row.name = name;
   return made;

@@ -71,8 +71,7 @@ napi_value saved_tensors(Call &call) {
 }
 
 const Export kFunctionExports[] = {
-    called_by("Function.apply", exported_body<&begin_function, 2>(
-                                    "functionBegin", "functionBegin(Tensor[] inputs, str name) -> external")),
+    exported_body<&begin_function, 2>("functionBegin", "functionBegin(Tensor[] inputs, str name) -> external"),
     called_by("Function.apply", exported_body<&end_function, 7>(
                                     "functionEnd",
                                     "functionEnd(external node, Tensor[] outputs, Tensor?[] saved, Tensor[] dirty, "

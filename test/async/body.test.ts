@@ -182,6 +182,38 @@ describe('properties known in advance', () => {
     });
   });
 
+  it('where shapes do not fit, a read says which op fails, and the op’s error comes where nothing is read', async () => {
+    const forward = (x: any, w: any) => x.matmul(w).add(1);
+    await torch.scope(async () => {
+      const [x, w] = [torch.ones([2, 4]), torch.ones([3, 3])];
+      for (const read of [
+        (y: any) => y.shape,
+        (y: any) => y.ndim,
+        (y: any) => y.sum(0).at(0),
+        (y: any) => [...y.relu()],
+      ]) {
+        const error: any = await torch.run(() => read(forward(x, w))).catch((error: unknown) => error);
+        expect([read.toString(), error.code, error.message]).toEqual([
+          read.toString(),
+          'ERR_TORCH_PENDING',
+          expect.stringMatching(
+            /for shapes like these it fails \(aten::matmul: mat1 and mat2 shapes cannot be multiplied \(2x4 and/,
+          ),
+        ]);
+      }
+      await expect(torch.run(() => forward(x, w))).rejects.toMatchObject({ op: 'aten::matmul' });
+      expect(
+        (
+          await torch.run(() =>
+            forward(x, torch.ones([4, 3]))
+              .sum(0)
+              .at(0),
+          )
+        ).item(),
+      ).toBe(10);
+    });
+  });
+
   it('reads that depend on the elements are refused, in and out of lists', async () => {
     await torch.scope(async () => {
       const x = torch.ones([2, 3]);
