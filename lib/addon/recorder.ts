@@ -22,6 +22,8 @@ export interface WatchNative {
   watchAnnounce(cause: number, site: number): void;
   watchDeath(handle: number): [born: number, cause: number, freed: number] | undefined;
   watchRead(): { tensors: Float64Array; storages: Float64Array; devices: string[] };
+  /** [nodes of autograd graphs that live tensors reach, the handle that reaches most]; undefined while the pool writes. */
+  watchGraphs(): [nodes: number, handle: number] | undefined;
   /** The size in bytes from which a new storage is large; negative: never. */
   watchLarge(bytes: number): void;
   /** Handles of tensors with large new storages, since the last call. */

@@ -24,6 +24,10 @@ export interface Look extends Held {
   /** Bytes that libtorch holds without a tensor; null if other threads have tensors, because then it is unknown. */
   readonly hiddenBytes: number | null;
   readonly allocatedBytes: number;
+  /** Nodes of autograd graphs that the tensors reach; null while the pool computes, because then it is unknown. */
+  readonly nodes: number | null;
+  /** The watch's number of the line whose tensor reaches most of them; 0 if unknown. */
+  readonly carrier: number;
 }
 
 /** Columns of native.watchRead(): handle, dtype, device, age, site, first storage, storages. */
@@ -60,12 +64,14 @@ export function look(older: ReadonlySet<number>): Look {
   order.sort((a, b) => (age(a) === age(b) ? 0 : age(b) - age(a)));
   const seen = new Set<number>();
   const sites = new Map<number, SiteHeld>();
+  const siteOf = new Map<number, number>();
   const young: Held = { tensors: 0, bytes: 0 };
   let all = 0;
   for (const at of order) {
     const handle = tensors[at]!;
     const held = sites.get(tensors[at + 4]!) ?? { tensors: 0, bytes: 0, inScopes: 0, example: '' };
     const isYoung = !older.has(handle);
+    siteOf.set(handle, tensors[at + 4]!);
     held.tensors++;
     if (isYoung) young.tensors++;
     if (native.scopeOf(handle) !== 0) held.inScopes++;
@@ -80,6 +86,7 @@ export function look(older: ReadonlySet<number>): Look {
     held.example = exampleOf(handle, tensors[at + 1]!); // finally that of the youngest
     sites.set(tensors[at + 4]!, held);
   }
+  const [nodes, carrier] = native.watchGraphs() ?? [null, 0];
   const memory = native.memory();
   const isAlone = memory.tensors === order.length;
   return {
@@ -89,6 +96,8 @@ export function look(older: ReadonlySet<number>): Look {
     sites,
     hiddenBytes: isAlone ? memory.allocatedBytes - memory.bytes : null,
     allocatedBytes: memory.allocatedBytes,
+    nodes,
+    carrier: siteOf.get(carrier) ?? 0,
   };
 }
 

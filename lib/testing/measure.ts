@@ -40,6 +40,8 @@ export interface LeakSite extends Place {
   readonly inScopes: number;
   /** An example, such as 'float32[2, 3]'. */
   readonly example: string;
+  /** The increase of the autograd graph that a tensor of this line carries, in nodes, if that leaks. */
+  readonly nodes?: number;
 }
 
 export interface TensorLeaks {
@@ -53,6 +55,8 @@ export interface TensorLeaks {
   readonly bytes: number;
   /** The increase of bytes that libtorch holds without a tensor, such as in graphs; null if other threads have tensors. */
   readonly hiddenBytes: number | null;
+  /** The increase of nodes of autograd graphs that live tensors carry; null while ops of the pool run. */
+  readonly nodes: number | null;
   /** Tensors freed by the forced collections, which are not leaks. A lower bound: V8 may have collected earlier. */
   readonly awaitingCollection: { readonly tensors: number; readonly bytes: number };
   /** The lines whose tensors accumulate, most bytes first; empty without a leak. */
@@ -101,7 +105,7 @@ async function call(fn: () => unknown): Promise<void> {
 }
 
 const looksSame = (a: Look, b: Look) =>
-  a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes;
+  a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes && a.nodes === b.nodes;
 
 /** Collects garbage. Finalizers run during the collection; promises and weak references need a turn first. */
 async function collected(older: ReadonlySet<number>): Promise<Look> {
@@ -122,7 +126,10 @@ async function settled(older: ReadonlySet<number>, before?: Look): Promise<Look>
 }
 
 const hasMore = (now: Look, before: Look) =>
-  now.tensors > before.tensors || now.bytes > before.bytes || (now.hiddenBytes ?? 0) > (before.hiddenBytes ?? 0);
+  now.tensors > before.tensors ||
+  now.bytes > before.bytes ||
+  (now.hiddenBytes ?? 0) > (before.hiddenBytes ?? 0) ||
+  (now.nodes ?? 0) > (before.nodes ?? 0);
 
 type Figure = (look: Look) => number;
 const risesIn = (looks: readonly Look[], figure: Figure) => rises(looks.map(figure));
@@ -137,8 +144,12 @@ function hiddenRises(looks: readonly Look[]): boolean {
   return risesIn(looks, (at) => at.hiddenBytes!) && risesIn(looks, (at) => at.allocatedBytes);
 }
 
+/** A graph need not hold bytes that libtorch counts: its nodes are in the process's heap. */
+const nodesRise = (looks: readonly Look[]) =>
+  looks.every(({ nodes }) => nodes !== null) && risesIn(looks, (at) => at.nodes!);
+
 const isLeak = (looks: readonly Look[]) =>
-  accumulates(looks, 'tensors') || accumulates(looks, 'bytes') || hiddenRises(looks);
+  accumulates(looks, 'tensors') || accumulates(looks, 'bytes') || hiddenRises(looks) || nodesRise(looks);
 
 /** The lines whose tensors accumulate; if no single line does, all lines that have more than before. */
 function sitesOf(looks: readonly Look[]): LeakSite[] {
@@ -169,8 +180,17 @@ function sitesOf(looks: readonly Look[]): LeakSite[] {
   });
   const growing = all.filter(({ isGrowing }) => isGrowing);
   const shown = growing.length > 0 ? growing : all.filter(({ site }) => site.tensors > 0 || site.bytes > 0);
-  return shown.map(({ site }) => site).sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+  const found = shown.map(({ site }) => site).sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+  if (!nodesRise(looks)) return found;
+  const nodes = last.nodes! - first.nodes!;
+  const at = found.findIndex((site) => isAt(site, placeOf(last.carrier)));
+  if (at >= 0) return found.map((site, i) => (i === at ? { ...site, nodes } : site));
+  const example = last.sites.get(last.carrier)?.example ?? '';
+  return [...found, { ...placeOf(last.carrier), tensors: 0, bytes: 0, inScopes: 0, example, nodes }];
 }
+
+const isAt = (site: Place, place: Place) =>
+  site.file === place.file && site.line === place.line && site.column === place.column;
 
 const heldBy = (all: LeakHolder[] | undefined) => (all === undefined ? {} : { heldBy: all });
 
@@ -218,6 +238,7 @@ async function measure(
       bytes: more('bytes'),
       hiddenBytes:
         first.hiddenBytes === null || last.hiddenBytes === null ? null : last.hiddenBytes - first.hiddenBytes,
+      nodes: first.nodes === null || last.nodes === null ? null : last.nodes - first.nodes,
       awaitingCollection: awaiting,
       sites: leaks ? sitesOf(looks) : [],
       ...(leaks && why && fails ? heldBy(await whoHolds(older)) : {}),

@@ -16,8 +16,11 @@ function siteText(site: LeakSite): string {
     ...(inScopes > 0 ? [`${many(inScopes, 'tensor')} owned by a scope that is still open`] : []),
     ...(tensors > inScopes ? [`${many(tensors - inScopes, 'tensor')} still reachable from JavaScript`] : []),
   ];
+  if (site.nodes !== undefined && tensors === 0 && bytes === 0)
+    return `  an autograd graph that grew by ${many(site.nodes, 'node')}, carried by ${example} made at ${made}; detach() drops it`;
+  const graph = site.nodes === undefined ? '' : `, with an autograd graph that grew by ${many(site.nodes, 'node')}`;
   return [
-    `  ${many(tensors, 'tensor')}, ${many(bytes, 'byte')}, such as ${example}: made at ${made}`,
+    `  ${many(tensors, 'tensor')}, ${many(bytes, 'byte')}, such as ${example}${graph}: made at ${made}`,
     ...(owners.length > 0 ? [`    not disposed: ${owners.join(', ')}`] : []),
   ].join('\n');
 }

@@ -2,10 +2,13 @@
 // lib/metrics/allocations.ts: the live tensors as numbers, the watch's records, and new large tensors.
 #include <cmath>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "native/audit/sites.h"
 #include "native/exports/exports.h"
+#include "native/handles/graph_census.h"
 #include "native/handles/large_births.h"
 
 namespace ltn {
@@ -115,6 +118,40 @@ napi_value read(Call& call) {
   return result;
 }
 
+// watchGraphs() -> [nodes, handle], or undefined while the pool may write to tensors: how many nodes of autograd graphs
+// the live tensors reach, at most kMostNodes, and the tensor that reaches most of those that none before it does (0:
+// none).
+napi_value graphs(Call& call) {
+  constexpr size_t kMostNodes = 1'000'000;
+  handles::SlotTable& slots = call.state.slots();
+  if (slots.lends()) return nullptr;
+  std::unordered_set<const torch::autograd::Node*> seen;
+  std::vector<const torch::autograd::Node*> next;
+  size_t most = 0;
+  handles::Handle reaches_most = 0;
+  slots.for_each([&](handles::Handle handle, const handles::TensorFacts&, accounting::StorageEntry* const*, size_t) {
+    const size_t before = seen.size();
+    const at::Tensor* tensor = slots.find(handle);
+    if (tensor != nullptr && handles::has_graph(*tensor)) next.push_back(handles::graph_of(*tensor));
+    while (!next.empty() && seen.size() < kMostNodes) {
+      const torch::autograd::Node* node = next.back();
+      next.pop_back();
+      if (!seen.insert(node).second) continue;
+      for (const torch::autograd::Edge& edge : node->next_edges()) {
+        if (edge.function != nullptr) next.push_back(edge.function.get());
+      }
+    }
+    next.clear();
+    if (seen.size() - before <= most) return;
+    most = seen.size() - before;
+    reaches_most = handle;
+  });
+  napi_value array = new_array(call, 2);
+  set_element(call, array, 0, write_double(call, static_cast<double>(seen.size())));
+  set_element(call, array, 1, write_double(call, static_cast<double>(reaches_most)));
+  return array;
+}
+
 // auditTellCapture(): reports this environment's tensors to a recording that began.
 napi_value report_to_capture(Call& call) {
   call.state.slots().report_to_capture();
@@ -169,6 +206,7 @@ const Export kWatchExports[] = {
     exported_body<&death, 1>("watchDeath", "watchDeath(int handle) -> int[]"),
     exported_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
     exported_body<&read, 0>("watchRead", "watchRead() -> object"),
+    exported_body<&graphs, 0>("watchGraphs", "watchGraphs() -> int[]"),
     exported_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
     exported_body<&report_to_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
     exported_body<&sites_of, 0>("auditSites", "auditSites() -> object"),

@@ -97,6 +97,8 @@ class SlotTable {
   void reconcile_returned() {
     if (loans_.is_due()) reconcile_due();
   }
+  // Whether a batch of the pool may use tensors now.
+  bool lends() const noexcept { return loans_.any(); }
 
   // Empties the tensor if its shape exceeds its storage, and returns whether it did. libtorch leaves such a tensor when
   // a resize fails half way, or when set_ gets a smaller storage; reading it would read foreign memory.

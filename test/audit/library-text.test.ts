@@ -20,7 +20,7 @@ test('stacks of TensorLogger and of torch.allocations', () => {
 test('messages of the leak matchers', () => {
   const site = { ...frame, stack: '', tensors: 2, bytes: 8, inScopes: 0, example: 'float32[1]' };
   const leaks: TensorLeaks = {
-    ...{ leaks: true, iterations: 20, rounds: 8, tensors: 2, bytes: 8, hiddenBytes: 0 },
+    ...{ leaks: true, iterations: 20, rounds: 8, tensors: 2, bytes: 8, nodes: 0, hiddenBytes: 0 },
     ...{ awaitingCollection: { tensors: 0, bytes: 0 }, sites: [site] },
   };
   expect(leaksText(leaks)).not.toMatch(RAW);

@@ -193,3 +193,28 @@ test('wrong use', async () => {
   ).rejects.toThrow('its own');
   expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library still works
 });
+
+test('a graph that grows is a leak, also if it holds no memory of tensors', async () => {
+  const { assertNoTensorLeaks, measureTensorLeaks } = require('../../dist/lib/testing');
+  const weight = torch.ones([2], { requiresGrad: true });
+  let total = torch.zeros([]);
+  const add = () => {
+    total = total.add(weight.sum()) as typeof total;
+  };
+  const error = await assertNoTensorLeaks(add, { why: false, settleMs: 0 }).catch((error: unknown) => error);
+  expect(error.code).toBe('ERR_TORCH_LEAK');
+  expect(error.message).toMatch(
+    /an autograd graph that grew by 40 nodes, carried by float32\[\] made at .*matcher\.test\.ts:\d+:/,
+  );
+  expect(error.leaks).toMatchObject({ leaks: true, tensors: 0, bytes: 0, nodes: 40, sites: [{ nodes: 40 }] });
+  // A sum that is detached, a graph of constant size, and one that is freed in each step.
+  const right = await measureTensorLeaks(() => {
+    total = total.add(weight.sum()).detach() as typeof total;
+    const kept = weight.mul(2).sum();
+    kept.backward();
+    weight.grad = null;
+  });
+  expect([right.leaks, right.nodes]).toEqual([false, 0]);
+  total.dispose();
+  weight.dispose();
+});
