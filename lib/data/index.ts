@@ -16,7 +16,7 @@ export {
 } from './dataset';
 export { DistributedSampler, type DistributedSamplerOptions } from './distributed-sampler';
 export { DataLoader } from './loader';
-export type { DataLoaderOptions, WorkerModule } from './options';
+export type { DataLoaderOptions, LoadingOptions, SampleOptions, WorkerModule } from './options';
 export type { DataLoaderState } from './progress';
 export {
   BatchSampler,

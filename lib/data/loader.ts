@@ -7,7 +7,7 @@ import { batchesOf, chunked } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { type Form, stacksSamples } from './fetch';
 import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
-import { type DataLoaderOptions, type Plan, planOf } from './options';
+import { type DataLoaderOptions, type Plan, planOf, type SampleOptions } from './options';
 import { drawSeed } from './order';
 import {
   type DataLoaderState,
@@ -35,7 +35,7 @@ const abandoned = new FinalizationRegistry<Source>((source) => {
 });
 
 /** Batches of a dataset: `for await (const batch of loader)`; each loop is one pass. */
-export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
+export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<B> {
   readonly #plan: Plan;
   /** The number of the next pass. */
   #next = 0;
@@ -47,6 +47,8 @@ export class DataLoader<B = any> implements AsyncIterable<B>, Iterable<B> {
   /** The dataset; an array as it was passed. */
   readonly dataset: MapDataset | readonly any[] | AnyIterable;
 
+  constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options: SampleOptions<S, B>);
+  constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options?: DataLoaderOptions<S, B>);
   constructor(dataset: MapDataset | readonly any[] | AnyIterable, options: DataLoaderOptions = {}) {
     this.#plan = planOf(dataset, options);
     this.dataset = dataset;

@@ -21,9 +21,23 @@ export interface WorkerModule {
   args?: readonly unknown[] | undefined;
 }
 
-export interface DataLoaderOptions {
+/** Options of a DataLoader of samples of type S, whose batches have the type B. */
+export interface DataLoaderOptions<S = any, B = any> extends LoadingOptions {
   /** Samples in a batch. Default: 1. Null: each sample is a batch of its own. */
   batchSize?: number | null | undefined;
+  /** Makes the batch of a list of samples. Runs in this thread. Default: `defaultCollate`. */
+  collateFn?: ((samples: S[]) => B | PromiseLike<B>) | undefined;
+}
+
+/** Options without batches. */
+export interface SampleOptions<S = any, B = any> extends LoadingOptions {
+  batchSize: null;
+  /** Converts a sample. Runs in this thread. */
+  collateFn?: ((sample: S) => B | PromiseLike<B>) | undefined;
+}
+
+/** The options that do not depend on the samples. */
+export interface LoadingOptions {
   /** A new random order for each pass. Default: false. */
   shuffle?: boolean | undefined;
   /** The order of the indices. */
@@ -32,8 +46,6 @@ export interface DataLoaderOptions {
   batchSampler?: Iterable<ArrayLike<number>> | undefined;
   /** Threads that read batches ahead. Default: 0, none. */
   numWorkers?: number | undefined;
-  /** Makes the batch of a list of samples. Runs in this thread. Default: `defaultCollate`. */
-  collateFn?: ((samples: any) => unknown) | undefined;
   /** Leave out the last batch if it is smaller. Default: false. */
   dropLast?: boolean | undefined;
   /** With workers: the most bytes of batches that are read ahead. Default: 256 MiB. */

@@ -65,7 +65,7 @@ type TransposedRule<Name extends string, Rank, In extends number, Out extends nu
 
 // Convolutions whose arguments are part of the type. Those that shapes depend on cannot be changed.
 
-interface ShapedConv1d<R> extends conv.Conv1d {
+export interface ShapedConv1d<R> extends conv.Conv1d {
   readonly kernelSize: number[];
   readonly stride: number[];
   readonly padding: 'same' | 'valid' | number[];
@@ -77,7 +77,7 @@ interface ShapedConv1d<R> extends conv.Conv1d {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
-interface ShapedConv2d<R> extends conv.Conv2d {
+export interface ShapedConv2d<R> extends conv.Conv2d {
   readonly kernelSize: number[];
   readonly stride: number[];
   readonly padding: 'same' | 'valid' | number[];
@@ -89,7 +89,7 @@ interface ShapedConv2d<R> extends conv.Conv2d {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
-interface ShapedConv3d<R> extends conv.Conv3d {
+export interface ShapedConv3d<R> extends conv.Conv3d {
   readonly kernelSize: number[];
   readonly stride: number[];
   readonly padding: 'same' | 'valid' | number[];
@@ -101,20 +101,7 @@ interface ShapedConv3d<R> extends conv.Conv3d {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
-interface ShapedConvTranspose1d<R> extends conv.ConvTranspose1d {
-  readonly kernelSize: number[];
-  readonly stride: number[];
-  readonly padding: 'same' | 'valid' | number[];
-  readonly dilation: number[];
-  readonly outputPadding: number[];
-  readonly groups: number;
-  /** For the compiler: what \`forward\` does with shapes. */
-  readonly _rule?: R;
-  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
-  forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
-}
-
-interface ShapedConvTranspose2d<R> extends conv.ConvTranspose2d {
+export interface ShapedConvTranspose1d<R> extends conv.ConvTranspose1d {
   readonly kernelSize: number[];
   readonly stride: number[];
   readonly padding: 'same' | 'valid' | number[];
@@ -127,7 +114,7 @@ interface ShapedConvTranspose2d<R> extends conv.ConvTranspose2d {
   forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
 }
 
-interface ShapedConvTranspose3d<R> extends conv.ConvTranspose3d {
+export interface ShapedConvTranspose2d<R> extends conv.ConvTranspose2d {
   readonly kernelSize: number[];
   readonly stride: number[];
   readonly padding: 'same' | 'valid' | number[];
@@ -140,12 +127,25 @@ interface ShapedConvTranspose3d<R> extends conv.ConvTranspose3d {
   forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
 }
 
-interface ShapedConvs<R> {
+export interface ShapedConvTranspose3d<R> extends conv.ConvTranspose3d {
+  readonly kernelSize: number[];
+  readonly stride: number[];
+  readonly padding: 'same' | 'valid' | number[];
+  readonly dilation: number[];
+  readonly outputPadding: number[];
+  readonly groups: number;
+  /** For the compiler: what \`forward\` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+  forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
+}
+
+export interface ShapedConvs<R> {
   1: ShapedConv1d<R>;
   2: ShapedConv2d<R>;
   3: ShapedConv3d<R>;
 }
-interface ShapedTransposed<R> {
+export interface ShapedTransposed<R> {
   1: ShapedConvTranspose1d<R>;
   2: ShapedConvTranspose2d<R>;
   3: ShapedConvTranspose3d<R>;

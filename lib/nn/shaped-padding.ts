@@ -120,19 +120,19 @@ interface InstanceOptions<A> {
   device?: string | null | undefined;
   dtype?: DTypeLike | null | undefined;
 }
-interface ShapedInstance1<R> extends norm.InstanceNorm1d {
+export interface ShapedInstance1<R> extends norm.InstanceNorm1d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
-interface ShapedInstance2<R> extends norm.InstanceNorm2d {
+export interface ShapedInstance2<R> extends norm.InstanceNorm2d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
-interface ShapedInstance3<R> extends norm.InstanceNorm3d {
+export interface ShapedInstance3<R> extends norm.InstanceNorm3d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;

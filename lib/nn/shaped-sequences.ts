@@ -38,7 +38,7 @@ type State<T extends Tensor, H extends number, L extends number, F, Two> = State
   F
 >;
 
-interface ShapedRNN<In extends number, H extends number, L extends number, F, Two> extends recurrent.RNN {
+export interface ShapedRNN<In extends number, H extends number, L extends number, F, Two> extends recurrent.RNN {
   readonly inputSize: In;
   readonly hiddenSize: H;
   forward(input: PackedSequence, hx?: Tensor | null): [output: PackedSequence, hidden: Tensor];
@@ -47,7 +47,7 @@ interface ShapedRNN<In extends number, H extends number, L extends number, F, Tw
     hx?: Tensor | null,
   ): Given<T, H, Two, State<T, H, L, F, Two>>;
 }
-interface ShapedGRU<In extends number, H extends number, L extends number, F, Two> extends recurrent.GRU {
+export interface ShapedGRU<In extends number, H extends number, L extends number, F, Two> extends recurrent.GRU {
   readonly inputSize: In;
   readonly hiddenSize: H;
   forward(input: PackedSequence, hx?: Tensor | null): [output: PackedSequence, hidden: Tensor];
@@ -56,7 +56,7 @@ interface ShapedGRU<In extends number, H extends number, L extends number, F, Tw
     hx?: Tensor | null,
   ): Given<T, H, Two, State<T, H, L, F, Two>>;
 }
-interface ShapedLSTM<In extends number, H extends number, L extends number, F, Two> extends recurrent.LSTM {
+export interface ShapedLSTM<In extends number, H extends number, L extends number, F, Two> extends recurrent.LSTM {
   readonly inputSize: In;
   readonly hiddenSize: H;
   forward(
@@ -128,7 +128,7 @@ type Mask = Tensor | null;
 type AttentionArgs =
   | [options?: attention.AttentionOptions]
   | [keyPaddingMask?: Mask, needWeights?: boolean, attnMask?: Mask, averageAttnWeights?: boolean, isCausal?: boolean];
-interface ShapedAttention<Name extends string, E extends number, K extends number, V extends number>
+export interface ShapedAttention<Name extends string, E extends number, K extends number, V extends number>
   extends attention.MultiheadAttention {
   readonly embedDim: E;
   /** Gives the result, and the weights of attention unless `needWeights` is false. */
@@ -173,7 +173,7 @@ type EncoderArgs =
   | [srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean];
 type DecoderArgs = [options?: layers.DecoderLayerOptions] | layers.DecoderRest;
 
-interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
+export interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(src: T & LayerTakes<T, R>, ...more: EncoderArgs): LayerGives<T, R>;
@@ -197,7 +197,7 @@ export const TransformerEncoderLayer = layers.TransformerEncoderLayer as unknown
 export type TransformerEncoderLayer = layers.TransformerEncoderLayer;
 
 /** `Size`: the last size of both sequences. */
-interface ShapedDecoderLayer<Name extends string, Size extends number> extends layers.TransformerDecoderLayer {
+export interface ShapedDecoderLayer<Name extends string, Size extends number> extends layers.TransformerDecoderLayer {
   /** For the compiler: the last size of both sequences. */
   readonly _size?: Size;
   forward<T extends Tensor, M extends Tensor>(
@@ -224,7 +224,7 @@ interface DecoderLayerClass {
 export const TransformerDecoderLayer = layers.TransformerDecoderLayer as unknown as DecoderLayerClass;
 export type TransformerDecoderLayer = layers.TransformerDecoderLayer;
 
-interface ShapedEncoder<R> extends transformer.TransformerEncoder {
+export interface ShapedEncoder<R> extends transformer.TransformerEncoder {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(
@@ -252,7 +252,7 @@ interface EncoderClass {
 export const TransformerEncoder = transformer.TransformerEncoder as unknown as EncoderClass;
 export type TransformerEncoder = transformer.TransformerEncoder;
 
-interface ShapedDecoder<Name extends string, Size extends number> extends transformer.TransformerDecoder {
+export interface ShapedDecoder<Name extends string, Size extends number> extends transformer.TransformerDecoder {
   forward<T extends Tensor, M extends Tensor>(
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
     memory: M & LayerTakes<M, SequenceRule<`${Name}, memory`, Size>>,
@@ -272,7 +272,7 @@ interface DecoderClass {
 export const TransformerDecoder = transformer.TransformerDecoder as unknown as DecoderClass;
 export type TransformerDecoder = transformer.TransformerDecoder;
 
-interface ShapedTransformer<Name extends string, Size extends number> extends transformer.Transformer {
+export interface ShapedTransformer<Name extends string, Size extends number> extends transformer.Transformer {
   readonly dModel: Size;
   forward<S extends Tensor, T extends Tensor>(
     src: S & LayerTakes<S, SequenceRule<`${Name}, src`, Size>>,

@@ -41,7 +41,7 @@ interface UnflattenClass {
 export const Unflatten = linear.Unflatten as unknown as UnflattenClass;
 export type Unflatten = linear.Unflatten;
 
-interface ShapedEmbedding<R> extends embedding.Embedding {
+export interface ShapedEmbedding<R> extends embedding.Embedding {
   readonly embeddingDim: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
@@ -86,19 +86,19 @@ interface NormOptions extends Factory {
   momentum?: number | null | undefined;
   affine?: boolean | undefined;
 }
-interface ShapedBatchNorm1d<R> extends norm.BatchNorm1d {
+export interface ShapedBatchNorm1d<R> extends norm.BatchNorm1d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
-interface ShapedBatchNorm2d<R> extends norm.BatchNorm2d {
+export interface ShapedBatchNorm2d<R> extends norm.BatchNorm2d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
-interface ShapedBatchNorm3d<R> extends norm.BatchNorm3d {
+export interface ShapedBatchNorm3d<R> extends norm.BatchNorm3d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
@@ -127,21 +127,21 @@ export type BatchNorm2d = norm.BatchNorm2d;
 export const BatchNorm3d = norm.BatchNorm3d as unknown as BatchNormClass<3, norm.BatchNorm3d>;
 export type BatchNorm3d = norm.BatchNorm3d;
 
-interface ShapedLayerNorm<R> extends norm.LayerNorm {
+export interface ShapedLayerNorm<R> extends norm.LayerNorm {
   readonly normalizedShape: number[];
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
-interface ShapedRMSNorm<R> extends norm.RMSNorm {
+export interface ShapedRMSNorm<R> extends norm.RMSNorm {
   readonly normalizedShape: number[];
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
-interface ShapedGroupNorm<R> extends norm.GroupNorm {
+export interface ShapedGroupNorm<R> extends norm.GroupNorm {
   readonly numChannels: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
@@ -213,7 +213,7 @@ export type GroupNorm = norm.GroupNorm;
 /** Instead of a module that would change the layers of a Sequential whose type names them. */
 type Fixed = 'the type of this Sequential names its layers: declare it as nn.Sequential to change them';
 
-interface ShapedSequential<R> extends containers.Sequential {
+export interface ShapedSequential<R> extends containers.Sequential {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
