@@ -62,7 +62,7 @@ export function refuseDetached(fn: string, argument: string, { length, buffer }:
 
 /**
  * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, `{ re, im }` complex64 (of
- * float64 complex128), a typed array its own; `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
+ * float64 complex128), a typed array its own, also where all rows are of one class; `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
 export function tensor<const T extends TensorData, D extends DTypeLike = never, const V extends string = Device>(
   data: T & Even<T>,
@@ -131,8 +131,8 @@ function typed(fn: string, data: TypedArray, dtype: DType | undefined): Elements
 
 function nested(fn: string, data: unknown, shape: readonly number[], dtype: DType | undefined): Elements {
   const usual = dtypeName(native.getDefaultDtype());
-  const { array, dtype: natural, kind } = flatten(fn, data, shape, dtype, usual);
-  return { array, natural, wanted: dtype ?? (kind === 'number' ? usual : natural), floats: false };
+  const { array, dtype: natural, kind, isTyped } = flatten(fn, data, shape, dtype, usual);
+  return { array, natural, wanted: dtype ?? (kind === 'number' && !isTyped ? usual : natural), floats: false };
 }
 
 /** A validated copy of the shape. */

@@ -42,6 +42,11 @@ export const typedArrayDtypes = new Map<string, DType>(
   ).filter(([, dtype]) => dtypeCodes.has(dtype)),
 );
 
+const typedArrays: Readonly<Record<string, new (length: number) => TypedArray>> = {
+  ...{ Int8Array, Uint8Array, Uint8ClampedArray: Uint8Array, Int16Array, Uint16Array, Int32Array, Uint32Array },
+  ...{ Float32Array, Float64Array, BigInt64Array, BigUint64Array },
+};
+
 export const isTypedArray = (value: unknown): value is TypedArray =>
   typeof value === 'object' && typedArrayName(value) !== '';
 
@@ -70,10 +75,10 @@ export function shapeOf(fn: string, data: unknown): number[] {
   return shape;
 }
 
-function firstLeaf(data: unknown): unknown {
+function firstRow(data: unknown): unknown {
   let value = data;
   while (Array.isArray(value)) value = value[0];
-  return isTypedArray(value) ? value[0] : value;
+  return value;
 }
 
 type Leaf = 'number' | 'bigint' | 'boolean' | 'complex';
@@ -85,7 +90,7 @@ type Row = ArrayLike<unknown>;
  */
 type Writer = (row: Row, next: number) => number;
 
-function numbersInto(array: Float32Array | Float64Array): Writer {
+function numbersInto(array: Exclude<TypedArray, BigInt64Array | BigUint64Array>): Writer {
   return (row, next) => {
     const { length } = row;
     for (let i = 0; i < length; i++) {
@@ -201,6 +206,24 @@ interface Flat {
   readonly array: ArrayBufferView;
   readonly dtype: DType;
   readonly kind: Leaf;
+  /** Whether the rows are typed arrays, which have a dtype. */
+  readonly isTyped: boolean;
+}
+
+/** Whether all innermost arrays are typed arrays of this name. Rows of several kinds are numbers, of the default dtype. */
+const areRows = (data: unknown, name: string): boolean =>
+  Array.isArray(data) ? data.every((inner) => areRows(inner, name)) : typedArrayName(data) === name;
+
+/** Writes rows that are typed arrays of one class to one of that class. */
+function joined(fn: string, data: unknown, shape: readonly number[], row: TypedArray, count: number): Flat {
+  const name = typedArrayName(row);
+  const dtype = typedArrayDtypes.get(name);
+  if (dtype === undefined) throw argumentError(fn, 'data', `one of ${[...typedArrayDtypes.keys()].join(', ')}`, row);
+  const array = new typedArrays[name]!(count);
+  const isBig = array instanceof BigInt64Array || array instanceof BigUint64Array;
+  const kind = isBig ? 'bigint' : 'number';
+  writeAll(data, shape, { fn, kind, dtype, write: isBig ? bigintsInto(array) : numbersInto(array) });
+  return { array, dtype, kind, isTyped: true };
 }
 
 /**
@@ -215,14 +238,17 @@ export function flatten(
   usual: DType,
 ): Flat {
   const count = shape.reduce((product, size) => product * size, 1);
-  const first = firstLeaf(data);
+  const row = firstRow(data);
+  if (isTypedArray(row) && wanted === undefined && areRows(data, typedArrayName(row)))
+    return joined(fn, data, shape, row, count);
+  const first = isTypedArray(row) ? row[0] : row;
   const none = first === undefined && count === 0;
   const kind = (none ? 'number' : isComplex(first) ? 'complex' : typeof first) as Leaf;
   const float = (wanted ?? usual) === 'float32' ? 'float32' : 'float64';
   const result = (array: ArrayBufferView, dtype: DType, write: Writer) => {
     const becomes = wanted !== undefined && isInteger(wanted) ? wanted : dtype;
     writeAll(data, shape, { fn, kind, dtype: becomes, write });
-    return { array, dtype, kind };
+    return { array, dtype, kind, isTyped: false };
   };
   switch (kind) {
     case 'number': {

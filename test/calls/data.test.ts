@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
-import { balanced, LIB, ROOT, thrown, torch, untyped } from '../support/torch';
+import { release } from '../support/release';
+import { balanced, codeOf, LIB, ROOT, thrown, torch, untyped } from '../support/torch';
 
 const inScope = (fn: () => void) => () => balanced(() => torch.scope(fn));
 const refusal = (fn: () => unknown): string => {
@@ -68,7 +69,25 @@ test(
         [5, 6],
       ],
     ]);
-    expect(untyped.tensor([new BigInt64Array([3n])]).dtype).toBe('int64');
+    const kinds = [
+      ...[Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Int32Array, Float32Array, Float64Array],
+      ...[BigInt64Array, ...(release.startsWith('1.') ? [] : [BigUint64Array, Uint32Array, Uint16Array])],
+    ];
+    for (const Kind of kinds) {
+      const row: any =
+        Kind === BigInt64Array || Kind === BigUint64Array
+          ? new (Kind as any)([3n, 2n ** 60n])
+          : new (Kind as any)([3.1, 2 ** 31 - 1]);
+      const [flat, twice] = [untyped.tensor(row), untyped.tensor([[row], [row]])];
+      expect([Kind.name, twice.dtype, twice.toArray()]).toEqual([
+        Kind.name,
+        flat.dtype,
+        [[flat.toArray()], [flat.toArray()]],
+      ]);
+    }
+    expect(untyped.tensor([new Int32Array([16777217])], { dtype: 'float64' }).toArray()).toEqual([[16777217]]);
+    expect(untyped.tensor([new Int32Array(0)]).dtype).toBe('int32');
+    expect(codeOf(() => untyped.tensor([new Int32Array(1), new Int32Array(2)]))).toBe('ERR_TORCH_ARGUMENT');
   }),
 );
 

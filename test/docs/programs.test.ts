@@ -52,7 +52,7 @@ function outcome(
 
 test.each(programs)(
   '$name',
-  async ({ file, text }) => {
+  async ({ name, file, text }) => {
     const source = file.endsWith('.mts')
       ? require('typescript').transpile(text, { module: 'esnext', target: 'es2022' })
       : text;
@@ -61,6 +61,8 @@ test.each(programs)(
     const { code, stdout, stderr } = await outcome(runnable, environment(text));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).not.toBe('');
+    if (name.startsWith('docs/capture.md'))
+      expect(stdout).toMatch(/^recorded 1 time, replayed 3 times; fallbacks: 0$/m);
   },
   limitMs(60_000),
 );

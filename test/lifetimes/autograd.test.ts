@@ -185,6 +185,8 @@ describe('modes', () => {
     expect(codeOf(() => untyped.setGradEnabled(1))).toBe('ERR_TORCH_ARGUMENT');
     for (const mode of ['noGrad', 'enableGrad', 'inferenceMode']) {
       expect(codeOf(() => untyped[mode](async () => 1))).toBe('ERR_TORCH_ASYNC_MODE');
+      for (const generator of [function* () {}, async function* () {}])
+        expect(codeOf(() => untyped[mode](generator))).toBe('ERR_TORCH_ASYNC_MODE');
       expect(codeOf(() => untyped[mode](1))).toBe('ERR_TORCH_ARGUMENT');
     }
     expect([torch.isGradEnabled(), torch.isInferenceModeEnabled()]).toEqual([true, false]);
