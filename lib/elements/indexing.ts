@@ -57,24 +57,24 @@ type Plain = number | bigint | Slice | null | '...' | Tensor;
 const isMask = (index: Tensor) => index.dtype === 'bool' || index.dtype === 'uint8';
 
 /** Refuses fractions in a list: they would be truncated and select another element. */
-function requireIntegers(list: readonly IndexList[], path: string): void {
+function requireIntegers(fn: string, list: readonly IndexList[], path: string): void {
   list.forEach((index, i) => {
-    if (Array.isArray(index)) requireIntegers(index, `${path}[${i}]`);
+    if (Array.isArray(index)) requireIntegers(fn, index, `${path}[${i}]`);
     else if (typeof index === 'number' && !Number.isInteger(index)) {
-      throw argumentError('at', 'indices', `an integer at ${path}[${i}]`, index);
+      throw argumentError(fn, 'indices', `an integer at ${path}[${i}]`, index);
     }
   });
 }
 
 /** Converts lists and booleans to tensors, and a zero-dimensional integer tensor to its integer, as in PyTorch. */
-function plain(index: Index, position: number, like: Tensor): Plain {
+function plain(fn: string, index: Index, position: number, like: Tensor): Plain {
   // Loaded lazily, because of a circular import.
   const { tensor } = require('./create') as typeof import('./create');
   if (typeof index === 'boolean') return tensor(index, { device: like.device });
   if (Array.isArray(index)) {
     let leaf: unknown = index;
     while (Array.isArray(leaf)) leaf = leaf[0];
-    requireIntegers(index, `indices[${position}]`);
+    requireIntegers(fn, index, `indices[${position}]`);
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], { dtype, device: like.device });
   }
@@ -90,13 +90,13 @@ function consumed(index: Plain): number {
 }
 
 /** Applies integers, slices and new dimensions as views; collects tensor indices for one final index op. */
-function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
-  const indices = given.map((index, position) => plain(index, position, self));
+function view(fn: string, self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
+  const indices = given.map((index, position) => plain(fn, index, position, self));
   const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
   const dims = self.ndim;
-  if (taken > dims) throw argumentError('at', 'indices', `at most ${dims} indices for ${self._describe()}`, taken);
+  if (taken > dims) throw argumentError(fn, 'indices', `at most ${dims} indices for ${self._describe()}`, taken);
   if (indices.filter((index) => index === '...').length > 1) {
-    throw argumentError('at', 'indices', "at most one '...'", [...given]);
+    throw argumentError(fn, 'indices', "at most one '...'", [...given]);
   }
   let result = self.alias();
   let dim = 0;
@@ -124,7 +124,7 @@ function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: 
       result = result.select(dim, index);
     } else {
       const expected = "integers, slices, null, '...', booleans or index tensors";
-      throw misfit('at', 'indices', expected, index, sliceHint(index));
+      throw misfit(fn, 'indices', expected, index, sliceHint(index));
     }
   }
   // As in PyTorch: with trailing nulls after a mask, libtorch would fill the wrong elements.
@@ -146,7 +146,7 @@ const readIndex = (index: Index): Index => (index instanceof Slice ? index : (re
 export function at(self: Tensor, indices: readonly Index[]): Tensor {
   const read = indices.map(readIndex);
   return ownScope(() => {
-    const { view: chosen, advanced } = view(self, read);
+    const { view: chosen, advanced } = view('at', self, read);
     return advanced.length > 0 ? chosen.index(advanced) : chosen;
   });
 }
@@ -157,7 +157,7 @@ export function set(self: Tensor, indices: Index | readonly Index[], given: unkn
   const list = Array.isArray(read) ? (read as readonly Index[]) : [read];
   const value = readValue(given);
   ownScope(() => {
-    const { view: chosen, advanced } = view(self, list);
+    const { view: chosen, advanced } = view('set', self, list);
     const source = isTensor(value) ? value : undefined;
     if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
       const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';

@@ -105,12 +105,14 @@ export function pickle(
     depth--;
   };
 
-  const plain = (value: unknown): boolean => {
+  const plain = (value: unknown, path: string): boolean => {
     switch (typeof value) {
       case 'boolean':
         put(value ? 0x88 : 0x89);
         return true;
       case 'string':
+        // As UTF-8, lone surrogates of different keys would become the same character.
+        if (!isWellFormed(value)) throw argumentError('save', path, 'text without lone surrogates', value);
         text(value);
         return true;
       case 'bigint':
@@ -129,7 +131,7 @@ export function pickle(
   };
 
   const write = (value: unknown, path: string): void => {
-    if (plain(value)) return;
+    if (plain(value, path)) return;
     const object = value as object;
     const known = typeof object === 'object' ? memo.get(object) : undefined;
     if (known !== undefined) {
@@ -208,6 +210,9 @@ export function pickle(
   put(0x2e);
   return Buffer.concat(parts);
 }
+
+/** `String.prototype.isWellFormed`, which the types of ES2022 lack. */
+const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 
 const isPlain = (value: unknown): boolean => {
   if (typeof value !== 'object' || value === null) return false;

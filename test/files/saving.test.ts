@@ -143,6 +143,16 @@ test('keys that Python cannot hash are refused', () => {
   expect(fs.existsSync(at('unhashable'))).toBe(false);
 });
 
+test('text with lone surrogates is refused: two keys would become one', () => {
+  const error = thrown(() => torch.save({ a: { '\ud800': 1, '\ud801': 2 } }, at('surrogates')));
+  expect([error.code, error.message]).toEqual([
+    'ERR_TORCH_ARGUMENT',
+    expect.stringMatching(/^save: argument 'value\.a \(a key\)': expected text without lone surrogates, got /),
+  ]);
+  torch.save({ 𝒳é: 1 }, at('pairs'));
+  expect(torch.load(at('pairs'))).toEqual({ 𝒳é: 1 });
+});
+
 test('array keys of a Map are tuples for Python, also the same array that is a list elsewhere', async () => {
   const pair = [1, 2];
   const inner = [5];
