@@ -24,14 +24,19 @@ export function cache(evidence: Evidence): Judgement | undefined {
 
 /** A leak in bursts may have none at the end by chance. It grows in many steps, hardly falls, and does not become slower. */
 function mayBeLeak(evidence: Evidence): boolean {
-  const { history, warmup, provedRounds } = evidence;
-  return [history.liveBytes, history.liveTensors].some((values) => {
+  const { history, options, warmup, provedRounds } = evidence;
+  const series: [values: number[], minRise: number][] = [
+    [history.liveBytes, options.minBytes ?? MIN_BYTES],
+    [history.liveTensors, MIN_TENSORS],
+  ];
+  return series.some(([values, minRise]) => {
     const judged = values.slice(warmup);
     const floor = floorOf(values).slice(warmup, provedRounds);
     const rise = floor.at(-1)! - floor[0]!;
     const falls = judged.map((value, i) => Math.max(0, (judged[i - 1] ?? value) - value)).sort((a, b) => b - a);
     const most = falls.slice(1).reduce((sum, fall) => sum + fall, 0); // the largest may end a one-time peak
-    return steps(floor) >= MIN_STEPS && most < MAX_FALLS * rise && !isDeclining(evidence, values, MAX_P);
+    const isMuch = rise >= minRise && steps(floor) >= MIN_STEPS;
+    return isMuch && most < MAX_FALLS * rise && !isDeclining(evidence, values, MAX_P);
   });
 }
 

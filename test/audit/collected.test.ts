@@ -107,3 +107,46 @@ test('a cache that is replaced within a round, but not in the last one: as many 
     expect([last, report.verdict]).toEqual([last, 'clean']);
   }
 });
+
+/** A site whose tensors are `bytes` large, of which `live(i)` live after round i, while the program makes 50 others a round. */
+function steady(rounds: number, bytes: number, live: (round: number) => number): Report {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 3, 1]).site(2, ['/srv/app.js', 9, 1]);
+  for (let i = 1; i <= rounds; i++) {
+    const count = live(i);
+    const kept = { site: 1, liveTensors: count, liveBytes: bytes * count, allocatedTensors: count };
+    builder.tick({ ms: 100 * i }, [kept, { site: 2, liveTensors: 0, liveBytes: 0, allocatedTensors: 50 * i }]);
+  }
+  const parser = new CaptureParser();
+  parser.feed(builder.end().build());
+  return analyse(parser.capture);
+}
+
+test('growth in doubt is not memory that no tensor accounts for', () => {
+  for (const bytes of [400, 1 << 20]) {
+    // A cache of rare keys, and a leak in bursts that had none at the end.
+    const slow = steady(61, bytes, (i) => Math.round(300 * (i / 61) ** 0.35));
+    const bursts = steady(48, bytes, (i) => 10 * [14, 17, 19, 22, 25, 28, 38, 41].filter((at) => at <= i).length);
+    for (const report of [slow, bursts]) {
+      expect(report.sites[0]!.hiddenGrowthBytesPerMinute).toBe(0);
+      expect([bytes, report.verdict, report.sites.map(({ line, verdict }) => [line, verdict])]).toEqual([
+        ...[bytes, 'insufficient'],
+        [
+          [3, 'insufficient'],
+          [9, 'steady'],
+        ],
+      ]);
+    }
+  }
+});
+
+test('memory that no tensor accounts for and that grows ever more slowly is in doubt, not clean', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 3, 1]);
+  for (let i = 1; i <= 61; i++) {
+    const row = { site: 1, liveTensors: 1, liveBytes: 4, allocatedTensors: 50 * i, oldestBirthMs: 100 * i - 50 };
+    builder.tick({ ms: 100 * i, allocatedBytes: 4 + Math.round(3e8 * (i / 61) ** 0.35) }, [row]);
+  }
+  const parser = new CaptureParser();
+  parser.feed(builder.end().build());
+  const report = analyse(parser.capture);
+  expect([report.verdict, report.summary.insufficient]).toEqual(['insufficient', 'young-sites']);
+});
