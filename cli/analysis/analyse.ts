@@ -154,7 +154,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
 
 /** Without a leak: why the verdict is not `clean`, or null. A short capture is enough if no tensor is live at its end. */
 function shortfall(
-  { start, ticks }: Capture,
+  { start, ticks, tornBytes }: Capture,
   sites: SiteReport[],
   options: AnalysisOptions,
   sufficientBytes: number | null,
@@ -162,7 +162,9 @@ function shortfall(
   if (start === undefined) return 'not-loaded';
   const total = options.device === undefined ? (ticks.at(-1)?.tensors ?? 0) : 0;
   const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
-  if (ticks.length === 0 || (alive && !enoughRounds(ticks.length, options))) return 'few-rounds';
+  // What came after the end of a truncated file is not known.
+  const isOpen = alive || tornBytes > 0;
+  if (ticks.length === 0 || (isOpen && !enoughRounds(ticks.length, options))) return 'few-rounds';
   if (start.mode === 'counters' && total > 0) return 'counters';
   const growing = sites.filter(isYoungAndGrowing);
   if (growing.length === 0) return null;

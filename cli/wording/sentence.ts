@@ -182,8 +182,9 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
       : `${grew}, but not long enough to distinguish a leak from warm-up or a cache that fills`;
   }
   if (summary.rounds === 0) return 'the program ended before the first round';
+  const what = summary.liveTensors === 0 && summary.tornBytes > 0 ? 'the capture is truncated' : alive;
   return (
-    `${alive} after ${formatDuration(summary.durationMs)} (${counted(summary.rounds, 'round')}), which is too short ` +
+    `${what} after ${formatDuration(summary.durationMs)} (${counted(summary.rounds, 'round')}), which is too short ` +
     'to distinguish a leak from warm-up'
   );
 }

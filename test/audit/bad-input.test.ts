@@ -9,7 +9,7 @@ import { renderText } from '../../cli/reporters/text';
 import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
-import { leakyCapture } from './capture-builder';
+import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { CLI, leakAudit, refused, testFolder } from './command';
 import { serviceCapture } from './service-capture';
 
@@ -56,6 +56,21 @@ test('a full device: one line for stdout, and the verdict without stderr', async
   expect(await full('>/dev/full')).toMatchObject({ code: 2, stderr: 'leak-audit: cannot write to stdout: ENOSPC\n' });
   const { code, stdout } = await full('2>/dev/full');
   expect([code, stdout]).toEqual([0, (await leakAudit('report', file('good'))).stdout]);
+});
+
+test('a capture that is truncated before enough rounds is not clean, though no tensor was alive', async () => {
+  const whole = new CaptureBuilder().site(1, ['/srv/app.js', 1, 1]);
+  for (let i = 1; i <= 3; i++)
+    whole.tick({ ms: 100 * i }, [{ site: 1, liveTensors: 0, liveBytes: 0, allocatedTensors: i }]);
+  const complete = whole.build();
+  writeFileSync(file('short'), complete);
+  writeFileSync(file('torn'), complete.subarray(0, complete.length - 10));
+  expect(await leakAudit('check', file('short'))).toMatchObject({ code: 0, stdout: 'clean\n' });
+  const { code, stdout } = await leakAudit('check', file('torn'));
+  expect([code, stdout]).toEqual([
+    3,
+    'insufficient: the capture is truncated after 200 ms (2 rounds), which is too short to distinguish a leak from warm-up\n',
+  ]);
 });
 
 test("an option's value is not the next option", async () => {
