@@ -102,7 +102,7 @@ TEST(Guards, AResultThatIsATensorWhichTheOpReadsIsRefused) {
   EXPECT_NE(text.find(check), std::string::npos) << text;
   const std::string optional =
       "TORCH_CHECK(!(weight.has_value() && out.is_same(*weight)), \"out: expected a tensor other than weight, got the "
-      "same\");";
+      "same tensor\");";
   EXPECT_NE(text.find(optional), std::string::npos) << text;
   EXPECT_EQ(error_of(kApart, schema), "");
 }
