@@ -20,12 +20,13 @@ enum Tag {
   Dict,
   Complex,
   Named,
+  Omitted,
 }
 
 const MAX_VALUES = 2 ** 20;
 const MAX_DEPTH = 200;
 
-/** Arguments of a method: `null` is None, arrays are lists and tuples, plain objects and Maps are dictionaries. */
+/** Arguments of a method: `undefined` is the default, `null` None, arrays are lists and tuples, plain objects and Maps are dictionaries. */
 export type ModelInput =
   | Tensor
   | PendingTensor
@@ -149,7 +150,10 @@ export function encode(method: string, args: readonly unknown[]): readonly unkno
   const encoder = new Encoder(method);
   let count = args.length;
   while (count > 0 && args[count - 1] === undefined) count--; // omitted: the default
-  for (let i = 0; i < count; i++) encoder.add(args[i], i);
+  for (let i = 0; i < count; i++) {
+    if (args[i] === undefined) encoder.list.push(Tag.Omitted);
+    else encoder.add(args[i], i);
+  }
   return encoder.list;
 }
 

@@ -65,6 +65,7 @@ type TransposedRule<Name extends string, Rank, In extends number, Out extends nu
 
 // Convolutions whose arguments are part of the type. Those that shapes depend on cannot be changed.
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConv1d<R> extends conv.Conv1d {
   readonly kernelSize: number[];
   readonly stride: number[];
@@ -77,6 +78,7 @@ export interface ShapedConv1d<R> extends conv.Conv1d {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConv2d<R> extends conv.Conv2d {
   readonly kernelSize: number[];
   readonly stride: number[];
@@ -89,6 +91,7 @@ export interface ShapedConv2d<R> extends conv.Conv2d {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConv3d<R> extends conv.Conv3d {
   readonly kernelSize: number[];
   readonly stride: number[];
@@ -101,6 +104,7 @@ export interface ShapedConv3d<R> extends conv.Conv3d {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConvTranspose1d<R> extends conv.ConvTranspose1d {
   readonly kernelSize: number[];
   readonly stride: number[];
@@ -114,6 +118,7 @@ export interface ShapedConvTranspose1d<R> extends conv.ConvTranspose1d {
   forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConvTranspose2d<R> extends conv.ConvTranspose2d {
   readonly kernelSize: number[];
   readonly stride: number[];
@@ -127,6 +132,7 @@ export interface ShapedConvTranspose2d<R> extends conv.ConvTranspose2d {
   forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConvTranspose3d<R> extends conv.ConvTranspose3d {
   readonly kernelSize: number[];
   readonly stride: number[];
@@ -140,11 +146,13 @@ export interface ShapedConvTranspose3d<R> extends conv.ConvTranspose3d {
   forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedConvs<R> {
   1: ShapedConv1d<R>;
   2: ShapedConv2d<R>;
   3: ShapedConv3d<R>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedTransposed<R> {
   1: ShapedConvTranspose1d<R>;
   2: ShapedConvTranspose2d<R>;

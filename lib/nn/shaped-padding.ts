@@ -120,18 +120,21 @@ interface InstanceOptions<A> {
   device?: string | null | undefined;
   dtype?: DTypeLike | null | undefined;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedInstance1<R> extends norm.InstanceNorm1d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedInstance2<R> extends norm.InstanceNorm2d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedInstance3<R> extends norm.InstanceNorm3d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */

@@ -38,6 +38,7 @@ type State<T extends Tensor, H extends number, L extends number, F, Two> = State
   F
 >;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedRNN<In extends number, H extends number, L extends number, F, Two> extends recurrent.RNN {
   readonly inputSize: In;
   readonly hiddenSize: H;
@@ -47,6 +48,7 @@ export interface ShapedRNN<In extends number, H extends number, L extends number
     hx?: Tensor | null,
   ): Given<T, H, Two, State<T, H, L, F, Two>>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedGRU<In extends number, H extends number, L extends number, F, Two> extends recurrent.GRU {
   readonly inputSize: In;
   readonly hiddenSize: H;
@@ -56,6 +58,7 @@ export interface ShapedGRU<In extends number, H extends number, L extends number
     hx?: Tensor | null,
   ): Given<T, H, Two, State<T, H, L, F, Two>>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedLSTM<In extends number, H extends number, L extends number, F, Two> extends recurrent.LSTM {
   readonly inputSize: In;
   readonly hiddenSize: H;
@@ -128,6 +131,7 @@ type Mask = Tensor | null;
 type AttentionArgs =
   | [options?: attention.AttentionOptions]
   | [keyPaddingMask?: Mask, needWeights?: boolean, attnMask?: Mask, averageAttnWeights?: boolean, isCausal?: boolean];
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedAttention<Name extends string, E extends number, K extends number, V extends number>
   extends attention.MultiheadAttention {
   readonly embedDim: E;
@@ -173,6 +177,7 @@ type EncoderArgs =
   | [srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean];
 type DecoderArgs = [options?: layers.DecoderLayerOptions] | layers.DecoderRest;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
@@ -196,7 +201,7 @@ interface EncoderLayerClass {
 export const TransformerEncoderLayer = layers.TransformerEncoderLayer as unknown as EncoderLayerClass;
 export type TransformerEncoderLayer = layers.TransformerEncoderLayer;
 
-/** `Size`: the last size of both sequences. */
+/** @internal `Size`: the last size of both sequences. */
 export interface ShapedDecoderLayer<Name extends string, Size extends number> extends layers.TransformerDecoderLayer {
   /** For the compiler: the last size of both sequences. */
   readonly _size?: Size;
@@ -224,6 +229,7 @@ interface DecoderLayerClass {
 export const TransformerDecoderLayer = layers.TransformerDecoderLayer as unknown as DecoderLayerClass;
 export type TransformerDecoderLayer = layers.TransformerDecoderLayer;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedEncoder<R> extends transformer.TransformerEncoder {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
@@ -252,6 +258,7 @@ interface EncoderClass {
 export const TransformerEncoder = transformer.TransformerEncoder as unknown as EncoderClass;
 export type TransformerEncoder = transformer.TransformerEncoder;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedDecoder<Name extends string, Size extends number> extends transformer.TransformerDecoder {
   forward<T extends Tensor, M extends Tensor>(
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
@@ -272,6 +279,7 @@ interface DecoderClass {
 export const TransformerDecoder = transformer.TransformerDecoder as unknown as DecoderClass;
 export type TransformerDecoder = transformer.TransformerDecoder;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedTransformer<Name extends string, Size extends number> extends transformer.Transformer {
   readonly dModel: Size;
   forward<S extends Tensor, T extends Tensor>(

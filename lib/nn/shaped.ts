@@ -41,6 +41,7 @@ interface UnflattenClass {
 export const Unflatten = linear.Unflatten as unknown as UnflattenClass;
 export type Unflatten = linear.Unflatten;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedEmbedding<R> extends embedding.Embedding {
   readonly embeddingDim: number;
   /** For the compiler: what `forward` does with shapes. */
@@ -86,18 +87,21 @@ interface NormOptions extends Factory {
   momentum?: number | null | undefined;
   affine?: boolean | undefined;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedBatchNorm1d<R> extends norm.BatchNorm1d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedBatchNorm2d<R> extends norm.BatchNorm2d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedBatchNorm3d<R> extends norm.BatchNorm3d {
   readonly numFeatures: number;
   /** For the compiler: what `forward` does with shapes. */
@@ -127,6 +131,7 @@ export type BatchNorm2d = norm.BatchNorm2d;
 export const BatchNorm3d = norm.BatchNorm3d as unknown as BatchNormClass<3, norm.BatchNorm3d>;
 export type BatchNorm3d = norm.BatchNorm3d;
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedLayerNorm<R> extends norm.LayerNorm {
   readonly normalizedShape: number[];
   /** For the compiler: what `forward` does with shapes. */
@@ -134,6 +139,7 @@ export interface ShapedLayerNorm<R> extends norm.LayerNorm {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedRMSNorm<R> extends norm.RMSNorm {
   readonly normalizedShape: number[];
   /** For the compiler: what `forward` does with shapes. */
@@ -141,6 +147,7 @@ export interface ShapedRMSNorm<R> extends norm.RMSNorm {
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
 }
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedGroupNorm<R> extends norm.GroupNorm {
   readonly numChannels: number;
   /** For the compiler: what `forward` does with shapes. */
@@ -213,6 +220,7 @@ export type GroupNorm = norm.GroupNorm;
 /** Instead of a module that would change the layers of a Sequential whose type names them. */
 type Fixed = 'the type of this Sequential names its layers: declare it as nn.Sequential to change them';
 
+/** @internal Exported for the declarations of libraries. */
 export interface ShapedSequential<R> extends containers.Sequential {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;

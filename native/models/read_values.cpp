@@ -23,6 +23,14 @@ class Reader {
 
   bool at_end() const noexcept { return at_ >= length_; }
 
+  // Whether JavaScript passed `undefined` as the next argument.
+  bool takes_omitted() {
+    if (at_end() || static_cast<Tag>(read_int(call_, list_element(call_, list_, at_), argument_)) != Tag::Omitted)
+      return false;
+    ++at_;
+    return true;
+  }
+
   // `argument`: the index of the argument, for messages.
   IValue read(const TypePtr& type, size_t argument) {
     argument_ = argument;
@@ -247,10 +255,13 @@ torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& meth
   torch::jit::Stack stack;
   const auto arguments = method.arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!reader.at_end()) {
+    const bool omitted = reader.takes_omitted();
+    if (!omitted && !reader.at_end()) {
       stack.push_back(reader.read(arguments[i].type(), i));
     } else if (arguments[i].default_value().has_value()) {
       stack.push_back(*arguments[i].default_value());
+    } else if (omitted && arguments[i].type()->kind() == c10::TypeKind::OptionalType) {
+      stack.emplace_back();
     } else {
       throw BadArgument(i, arguments[i].type()->str(), "nothing");
     }

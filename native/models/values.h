@@ -24,6 +24,7 @@ enum class Tag {
   Dict,     // [length]; to JavaScript [length, whether the keys are strings]
   Complex,  // [re, im]
   Named,    // [length, names]: a named tuple, to JavaScript only
+  Omitted,  // an argument that JavaScript passed as undefined: its default
 };
 
 // An argument that is the result of an earlier step: its index among the arguments, and the code of the result.

@@ -40,6 +40,12 @@ test(
     expect(m.call('maybe', x)).toBe(2);
     expect(m.call('maybe', null)).toBeNull();
     expect(m.call('maybe', null, 5)).toBe(5);
+    expect(m.call('maybe', undefined, 5)).toBe(5); // no default, but None fits
+    const usual: any = model('control').forward(x, undefined, true); // steps: 2
+    expect([Object.keys(usual), usual.last.toArray()]).toEqual([
+      ['step0', 'step1', 'last'],
+      usual.step1.neg().toArray(),
+    ]);
     expect(plain(m.call('lists', [1, 2, 3], [1, 2.5], ['a'], [x], [true, false]))).toEqual([
       [1, 2, 3, 4],
       [1, 2.5],
@@ -75,6 +81,8 @@ test(
     const refused: [() => unknown, string][] = [
       [() => m.forward(1), "argument 'x': expected Tensor, got 1"],
       [() => m.forward(), "argument 'x': expected Tensor, got nothing"],
+      [() => m.call('plain', 1, undefined, true, ''), "argument 'b': expected float, got nothing"],
+      [() => m.forward(x, undefined, 1), 'takes at most 1 arguments: forward(Tensor x) -> Tensor'],
       [() => m.call('plain', 1.5, 1, true, ''), "argument 'a': expected an integer, got 1.5"],
       [() => m.call('lists', [x as any], [], [], [], []), "argument 'a': expected int, got a Tensor"],
       [() => m.call('unpair', [x]), "argument 'p': expected (Tensor, int), got an array of 1"],
