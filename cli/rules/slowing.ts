@@ -39,18 +39,20 @@ function slows(evidence: Evidence, values: readonly number[]): boolean {
 
 /** Whether the floor rises less and less per work after the warm-up, with a p-value of at most `maxP`. */
 export function isDeclining(
-  { history, warmup, provedRounds }: Evidence,
+  { history, picked, provedRounds }: Evidence,
   values: readonly number[],
   maxP: number,
 ): boolean {
   const work = history.work ?? history.ms;
   const floor = floorOf(values);
   const [at, decline]: [number[], number[]] = [[], []];
-  for (let round = warmup + 1; round < provedRounds; round++) {
-    const done = work[round]! - work[round - 1]!;
+  const proved = picked.filter((round) => round < provedRounds);
+  for (const [i, round] of proved.entries()) {
+    const before = proved[i - 1] ?? round;
+    const done = work[round]! - work[before]!;
     if (!(done > 0)) continue;
     at.push(work[round]!);
-    decline.push((floor[round - 1]! - floor[round]!) / done);
+    decline.push((floor[before]! - floor[round]!) / done);
   }
   return theilSen(at, decline).p <= maxP;
 }
