@@ -42,7 +42,7 @@ export function leaksText(leaks: TensorLeaks): string {
   lines.push(...holdersText(leaks.heldBy ?? []));
   if (leaks.leaks && hiddenBytes !== null && hiddenBytes > 0) {
     lines.push(
-      `  ${many(hiddenBytes, 'byte')} are held by libtorch without a tensor: look for autograd graphs that are kept alive`,
+      `  ${many(hiddenBytes, 'byte')} are held by libtorch without a tensor: look for autograd graphs, or tokens of share(), that are kept alive`,
     );
   }
   if (awaiting.tensors > 0) {
