@@ -35,7 +35,7 @@ warning about the pause. Another process reads the snapshot. The snapshot has no
 file name while it exists. Lines are known only while the process is recorded
 (\`leak-audit run\`, \`attach\`).
 
-Exit status: 0, or 2 if the process cannot be reached or the file cannot be read.
+Exit status: 0, or 2 if the process or the file cannot be read.
 
 Examples:
   leak-audit why 4711
