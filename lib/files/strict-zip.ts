@@ -84,8 +84,7 @@ function examinePlaces(
     if (entry.offset < end) throw fail(`${entry.name}: shares its bytes with another entry`);
     const start = zip.start(entry);
     const local = view(bytes.read(entry.offset, LOCAL_BYTES));
-    const name = Buffer.from(bytes.read(entry.offset + LOCAL_BYTES, local.getUint16(26, true))).toString('utf8');
-    if (name !== entry.name || local.getUint16(8, true) !== (entry.deflated ? 8 : 0)) {
+    if (local.getUint16(8, true) !== (entry.deflated ? 8 : 0)) {
       throw fail(`${entry.name}: its local header does not match the directory`);
     }
     end = start + entry.packed;
