@@ -27,11 +27,14 @@ const programs = documents.flatMap((file) =>
   })),
 );
 
-/** Servers listen on a free port. A program that makes its model in Python gets Debian's, which has PyTorch. */
+/**
+ * Servers listen on a free port. A program that makes its model in Python gets Debian's, which has PyTorch. Without the name of the
+ * interface some releases warn that they do not know the host's name.
+ */
 const environment = (text: string): NodeJS.ProcessEnv =>
   text.includes('process.env.PYTHON')
     ? { ...ordinaryEnv(), PYTHON: '/usr/bin/python3' }
-    : { ...process.env, PORT: '0' };
+    : { ...process.env, PORT: '0', GLOO_SOCKET_IFNAME: 'lo' };
 
 /** Runs until the end; a server is asked to end once it listens. */
 function outcome(
