@@ -39,7 +39,7 @@ export interface AnalysisOptions extends SummaryOptions {
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
 /** Sites of these kinds account for growth of libtorch's memory. */
-const GROWING: SiteKind[] = ['leak', 'filling-cache', 'full-cache', 'insufficient', 'grew-to-the-end'];
+const GROWING: SiteKind[] = ['leak', 'filling-cache', 'full-cache', 'grew-to-the-end'];
 
 export function analyse(capture: Capture, options: AnalysisOptions = {}): Report {
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
@@ -58,7 +58,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const isSampled = isThinned(capture) && options.device === undefined;
   const sampled = isSampled ? judgeSampled(program, all, options) : undefined;
   const growing = groups.flatMap((group, i) =>
-    GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
+    GROWING.includes(all[i]!.kind) || isYoungAndGrowing(all[i]!) ? group.members.map(({ series }) => series) : [],
   );
   // If only totals were recorded, no site is known, but the bytes of all tensors are; and estimates cannot be subtracted.
   const explained =
@@ -79,9 +79,10 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   }
   const rose = all.some(({ verdict }) => verdict === 'leak') ? undefined : riseAtCollections(program, hidden, options);
   if (rose !== undefined && deviceMatches('cpu', options.device)) attributeHidden(program, all, rose, options);
-  const unsure = hidden.judgement.kind === 'insufficient' && enoughRounds(hidden.rounds, options);
-  if (unsure && hidden.judgement.growthBytesPerMinute > 0 && deviceMatches('cpu', options.device))
-    if (all.every(({ verdict }) => verdict !== 'leak')) attributeHidden(program, all, hidden, options);
+  const { kind, growthBytesPerMinute } = hidden.judgement;
+  const isUnsure = kind === 'insufficient' && growthBytesPerMinute > 0 && enoughRounds(hidden.rounds, options);
+  if (isUnsure && deviceMatches('cpu', options.device) && all.every(({ verdict }) => verdict !== 'leak'))
+    attributeHidden(program, all, hidden, options);
   // Without all samples, a graph that still grows may not have been seen, so that this is not certainly a cache.
   if (isSampled && isFilling(hidden) && all.every(({ verdict }) => verdict !== 'leak'))
     attributeHidden(program, all, doubtful(hidden), options);

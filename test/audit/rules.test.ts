@@ -218,7 +218,7 @@ test('tensors that did not survive the last full collection are garbage, however
   expect(judge({ ...many, lastCollectionMs: 40 * MS }).verdict).toBe('leak');
 });
 
-test('long series are thinned out, however they grow: the pairs of all rounds would take 10 GB', () => {
+test('long series are thinned out, however they grow: the pairs of all rounds would take gigabytes', () => {
   const rounds = 50_000;
   const ms = Array.from({ length: rounds }, (_, i) => 100 * i);
   const slow = ms.map((_, i) => Math.round(3000 * ((i + 1) / rounds) ** 0.3));
