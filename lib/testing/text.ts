@@ -17,7 +17,7 @@ function siteText(site: LeakSite): string {
     ...(tensors > inScopes ? [`${many(tensors - inScopes, 'tensor')} still reachable from JavaScript`] : []),
   ];
   if (site.nodes !== undefined && tensors === 0 && bytes === 0)
-    return `  an autograd graph that grew by ${many(site.nodes, 'node')}, carried by ${example} made at ${made}; detach() drops it`;
+    return `  an autograd graph that grew by ${many(site.nodes, 'node')}, carried by ${example || 'a tensor'} made at ${made}; detach() drops it`;
   const graph = site.nodes === undefined ? '' : `, with an autograd graph that grew by ${many(site.nodes, 'node')}`;
   return [
     `  ${many(tensors, 'tensor')}, ${many(bytes, 'byte')}, such as ${example}${graph}: made at ${made}`,
