@@ -279,6 +279,10 @@ export interface Native extends AuditNative {
   captureReplay(token: number, inputs: readonly number[]): unknown;
   /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
   strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
+  /** The names of the short ops (native/async/short_batch.h) with one result for a whole tensor, or of the others. */
+  shortOps(whole: boolean): string[];
+  /** The elements of a call of a short op with these handles, which may run now; 0 if it belongs into the pool. */
+  shortCall(whole: boolean, ...handles: number[]): number;
   /** The strands whose batches have ended. */
   strandMail(): number[];
   /** Finishes a batch; returns whether all its ops ran. */

@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import type { Signal } from '../../types/base';
 import { ownOptions } from '../addon/options';
 import { reportsMissingNames } from '../call/misses';
+import { camelCase } from '../call/signature';
 import { requireAtMost } from '../errors/arity';
 import { argumentError, codedError, type TorchError } from '../errors/errors';
 import { PendingValue, recordBody } from '../tensor/pending';
@@ -10,6 +11,7 @@ import { findPending, isPending, isPlain } from '../tensor/places';
 import { readArguments } from '../tensor/reading';
 import { followed } from './continuations';
 import { inCurrentModes, whenResolved } from './promised';
+import { callNow, shortOpsOf } from './short';
 import { onAbort } from './signals';
 import { Strand } from './strand';
 
@@ -184,8 +186,12 @@ function takeOptions(args: unknown[]): RunOptions {
   return optionsOf('async', { signal, timeoutMs } as RunOptions);
 }
 
+/** Whether nothing may end the call before its result is there. */
+const isFree = ({ signal, timeoutMs }: RunOptions): boolean => signal === undefined && timeoutMs === undefined;
+
 /** torch.async over the ops of `torch`: each call is a `run` of its own. */
 export function makeAsync(ops: Space): Space {
+  const short = shortOpsOf(ops, camelCase);
   return mirror(ops, (fn, passed, caller) => {
     let options: RunOptions;
     let args: unknown[];
@@ -196,7 +202,10 @@ export function makeAsync(ops: Space): Space {
       return Promise.reject(error);
     }
     const resolved = whenResolved(args);
-    if (resolved === null) return start((strand) => strand.record(() => fn(...args)), options, caller);
+    if (resolved === null) {
+      const early = isFree(options) ? callNow(short, fn, args) : null;
+      return early ?? start((strand) => strand.record(() => fn(...args)), options, caller);
+    }
     const inModes = inCurrentModes();
     const later = async (strand: Strand) => {
       const real = readArguments(await resolved);

@@ -131,6 +131,13 @@ export function enter(scope: ScopeNode | null): void {
   now.current = null;
 }
 
+/** The scope, or the nearest open one around it; null if none is open. */
+export function nearestOpen(scope: ScopeNode | null): ScopeNode | null {
+  let open = scope;
+  while (open !== null && !native.scopeIsOpen(open._id)) open = open._parent;
+  return open;
+}
+
 /** Marks a scope as waiting: it stays open without being current. */
 export function wait(scope: ScopeNode): void {
   const part = asyncPart(scope);

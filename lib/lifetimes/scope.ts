@@ -19,6 +19,7 @@ import {
   follow,
   leave,
   mayBeWaiting,
+  nearestOpen,
   now,
   pathTo,
   type ScopeNode,
@@ -65,9 +66,7 @@ export class Scope implements ScopeNode, Unfinished {
 
   /** The nearest open enclosing scope, or null. */
   get parent(): Scope | null {
-    let parent = this._parent;
-    while (parent !== null && !native.scopeIsOpen(parent._id)) parent = parent._parent;
-    return parent as Scope | null;
+    return nearestOpen(this._parent) as Scope | null;
   }
 
   /**

@@ -15,12 +15,6 @@ namespace {
 constexpr int64_t kMaxElements = 4096;
 constexpr size_t kMaxSteps = 64;
 
-enum class Kind {
-  Other,
-  Pointwise,  // its result has the shape to which its tensors are broadcast
-  Whole,      // its result has one element
-};
-
 // Ops of every release that is supported, by their names without the overload.
 const std::unordered_set<std::string_view> kPointwise = {
     "abs",      "add",     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil",        "clamp",
@@ -30,17 +24,19 @@ const std::unordered_set<std::string_view> kPointwise = {
     "relu",     "round",   "rsqrt",       "rsub",        "sigmoid",    "sign",        "silu",        "sin",
     "softplus", "sqrt",    "square",      "sub",         "tanh",       "trunc"};
 
-Kind find_kind(const OpRow& row) {
+const std::unordered_set<std::string_view> kWhole = {"mean", "sum"};
+
+ShortKind find_kind(const OpRow& row) {
   std::string_view name = row.name;
   constexpr std::string_view kAten = "aten::";
-  if (row.mutated != 0 || name.substr(0, kAten.size()) != kAten) return Kind::Other;
+  if (row.mutated != 0 || name.substr(0, kAten.size()) != kAten) return ShortKind::Other;
   name.remove_prefix(kAten.size());
-  if (name == "sum" || name == "mean") return Kind::Whole;
-  return kPointwise.count(name.substr(0, name.find('.'))) != 0 ? Kind::Pointwise : Kind::Other;
+  if (kWhole.count(name) != 0) return ShortKind::Whole;  // only the overload that reduces all dimensions
+  return kPointwise.count(name.substr(0, name.find('.'))) != 0 ? ShortKind::Pointwise : ShortKind::Other;
 }
 
-Kind kind_of(const OpRow& row) {
-  thread_local std::unordered_map<const OpRow*, Kind> known;  // rows live as long as the process
+ShortKind kind_of(const OpRow& row) {
+  thread_local std::unordered_map<const OpRow*, ShortKind> known;  // rows live as long as the process
   const auto found = known.find(&row);
   return found != known.end() ? found->second : known.emplace(&row, find_kind(row)).first->second;
 }
@@ -83,8 +79,8 @@ bool is_short(const Batch& batch) {
   for (const Step* step : batch.steps) {
     // Checked first: the row of a model's step is freed with the model, so kind_of() must not cache it.
     if (dynamic_cast<const OpStep*>(step) == nullptr) return false;
-    const Kind kind = kind_of(step->row);
-    if (kind == Kind::Other || step->is_autocast() || step->cells.size() != 1) return false;
+    const ShortKind kind = kind_of(step->row);
+    if (kind == ShortKind::Other || step->is_autocast() || step->cells.size() != 1) return false;
     Shape shape;
     size_t pending = 0;
     for (const Step* used : step->recording.uses()) {
@@ -103,10 +99,25 @@ bool is_short(const Batch& batch) {
     }
     elements = with_elements_of(shape, elements);
     if (elements > kMaxElements) return false;
-    if (kind == Kind::Whole) shape.clear();
+    if (kind == ShortKind::Whole) shape.clear();
     results.emplace(step, std::move(shape));
   }
   return true;
+}
+
+std::vector<std::string> short_ops(ShortKind kind) {
+  const auto& names = kind == ShortKind::Whole ? kWhole : kPointwise;
+  return {names.begin(), names.end()};
+}
+
+int64_t short_elements(ShortKind kind, const std::vector<const at::Tensor*>& tensors) {
+  if (kind == ShortKind::Whole && tensors.size() != 1) return 0;
+  Shape shape;
+  for (const at::Tensor* tensor : tensors) {
+    if (!is_plain(*tensor) || !broadcast(&shape, tensor->sizes())) return 0;
+  }
+  const int64_t elements = with_elements_of(shape, 0);
+  return elements > kMaxElements ? 0 : elements;
 }
 
 }  // namespace ltn::async

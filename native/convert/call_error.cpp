@@ -8,6 +8,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/convert/devices.h"
+#include "native/convert/from_js.h"
 #include "native/errors/describe_tensor.h"
 #include "native/errors/thrown.h"
 #include "native/schema/arguments.h"
@@ -33,13 +34,6 @@ std::string argument_name(const Call* call, size_t index) {
   return "argument " + std::to_string(index);
 }
 
-// The tensor of a handle number, or null. Never throws: it is for messages.
-const at::Tensor* peek_tensor(Call* call, napi_value value) {
-  double number = 0;
-  if (napi_get_value_double(call->env, value, &number) != napi_ok || !(number > 0)) return nullptr;
-  return call->state.slots().find(static_cast<handles::Handle>(number));
-}
-
 std::string describe_list(Call* call, napi_value list) {
   uint32_t length = 0;
   if (napi_get_array_length(call->env, list, &length) != napi_ok) return "?";
@@ -48,7 +42,7 @@ std::string describe_list(Call* call, napi_value list) {
   for (uint32_t i = 0; i < length && i < kShown; ++i) {
     napi_value element = nullptr;
     if (napi_get_element(call->env, list, i, &element) != napi_ok) continue;
-    const at::Tensor* tensor = peek_tensor(call, element);
+    const at::Tensor* tensor = peek_tensor(*call, element);
     text += (i == 0 ? "" : ", ") + (tensor == nullptr ? std::string("null") : describe_tensor(*tensor));
   }
   if (length > kShown) text += ", and " + std::to_string(length - kShown) + " more";
@@ -66,7 +60,7 @@ std::string describe_inputs(Call* call) {
     if (arguments[i].is_tensor_list()) {
       value = describe_list(call, call->arguments[i]);
     } else if (arguments[i].is_tensor()) {
-      const at::Tensor* tensor = peek_tensor(call, call->arguments[i]);
+      const at::Tensor* tensor = peek_tensor(*call, call->arguments[i]);
       if (tensor != nullptr) value = describe_tensor(*tensor);
     }
     if (!value.empty()) text += (text.empty() ? "" : ", ") + arguments[i].name + ": " + value;

@@ -35,9 +35,7 @@ int64_t read_bigint(Call& call, napi_value value, size_t index) {
 bool has_fractions(c10::ScalarType type) { return c10::isFloatingType(type) || c10::isComplexType(type); }
 
 bool has_fractions(Call& call, napi_value tensor) {
-  double number = 0;
-  if (napi_get_value_double(call.env, tensor, &number) != napi_ok || !(number > 0)) return false;
-  const at::Tensor* found = call.state.slots().find(static_cast<handles::Handle>(number));
+  const at::Tensor* found = peek_tensor(call, tensor);
   return found != nullptr && has_fractions(found->scalar_type());
 }
 
@@ -82,8 +80,8 @@ bool fills_integers(Call& call) {
       const bool known = number >= 0 && number < static_cast<double>(c10::ScalarType::NumOptions);
       return known && c10::isIntegralType(static_cast<c10::ScalarType>(number), /*includeBool=*/false);
     }
-    if (!schema[i].is_tensor() || !(number > 0)) continue;
-    const at::Tensor* found = call.state.slots().find(static_cast<handles::Handle>(number));
+    if (!schema[i].is_tensor()) continue;
+    const at::Tensor* found = peek_tensor(call, call.arguments[i]);
     if (found != nullptr) integers = c10::isIntegralType(found->scalar_type(), /*includeBool=*/false);
   }
   return integers;
@@ -243,6 +241,12 @@ int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, Bas
 bool is_null(Call& call, napi_value value) {
   const napi_valuetype type = type_of(call, value);
   return type == napi_null || type == napi_undefined;
+}
+
+const at::Tensor* peek_tensor(const Call& call, napi_value value) noexcept {
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number > 0)) return nullptr;
+  return call.state.slots().find(static_cast<handles::Handle>(number));
 }
 
 bool is_null_tensor(Call& call, napi_value value) {

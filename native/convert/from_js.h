@@ -56,6 +56,8 @@ int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, Bas
 bool is_null(Call& call, napi_value value);
 // Whether argument `index` is null, undefined or not passed.
 inline bool is_absent(Call& call, size_t index) { return index >= call.given || is_null(call, call.arguments[index]); }
+// The tensor of a handle number; null for a pending or a disposed one. Never throws.
+const at::Tensor* peek_tensor(const Call& call, napi_value value) noexcept;
 bool is_null_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
 // The length of an array. Throws BadArgument with `expected`, or with the type of the elements.
 uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected);

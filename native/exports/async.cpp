@@ -79,6 +79,30 @@ napi_value submit(Call& call) {
   return writes;
 }
 
+// shortOps(whole): the names of ops that shortCall() knows; those with one result for a whole tensor, or the others.
+napi_value short_ops(Call& call) {
+  const bool whole = read_bool(call, call.arguments[0], 0);
+  const auto names = async::short_ops(whole ? async::ShortKind::Whole : async::ShortKind::Pointwise);
+  napi_value array = new_array(call, names.size());
+  for (size_t i = 0; i < names.size(); ++i) set_element(call, array, i, write_string(call, names[i]));
+  return array;
+}
+
+// shortCall(whole, a, b, c): the number of elements if an op of these handles takes less time than a trip to the pool
+// and may run before what the pool does; 0 if not. Not past others: they may write to the same tensors.
+napi_value short_call(Call& call) {
+  const bool whole = read_bool(call, call.arguments[0], 0);
+  std::vector<const at::Tensor*> tensors;
+  for (size_t i = 1; i < call.given; ++i) {
+    const at::Tensor* tensor = peek_tensor(call, call.arguments[i]);
+    if (tensor == nullptr) return write_int(call, 0);  // a pending or a disposed tensor
+    tensors.push_back(tensor);
+  }
+  const async::PoolStatus status = async::Pool::process().status();
+  if (status.running + status.queued != 0) return write_int(call, 0);
+  return write_int(call, short_elements(whole ? async::ShortKind::Whole : async::ShortKind::Pointwise, tensors));
+}
+
 napi_value mail(Call& call) {
   napi_value array = new_array(call, 0);  // first: a failure after take() would lose messages
   const std::vector<uint64_t> strands = call.state.mailbox()->take();
@@ -209,6 +233,8 @@ const Export kAsyncExports[] = {
     exported_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
     exported_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
     exported_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
+    exported_body<&short_ops, 1>("shortOps", "shortOps(bool whole) -> str[]"),
+    exported_body<&short_call, 4>("shortCall", "shortCall(bool whole, Tensor? a, Tensor? b, Tensor? c) -> int"),
     exported_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
     may_outgrow(exported_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
     exported_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
