@@ -66,7 +66,7 @@ const rate = (site: SiteReport) =>
   isHidden(site)
     ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor accounts for`
     : site.growthBytesPerMinute > 0
-      ? `${formatBytes(site.growthBytesPerMinute)} per minute (${counted(site.growthTensorsPerMinute, 'tensor')})`
+      ? `${formatBytes(site.growthBytesPerMinute)} (${counted(site.growthTensorsPerMinute, 'tensor')}) per minute`
       : `${counted(site.growthTensorsPerMinute, 'tensor')} per minute`;
 
 /** The verdict without colours. */

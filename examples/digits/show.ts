@@ -19,4 +19,4 @@ export const formatSite = ({ file, line, column }: Site): string =>
   `${path.relative(process.cwd(), file)}:${line}:${column}`;
 
 export const formatSpeed = ({ growthBytesPerMinute, growthTensorsPerMinute }: Site): string =>
-  `${(growthBytesPerMinute / 2 ** 20).toFixed(1)} MiB per minute (${Math.round(growthTensorsPerMinute).toLocaleString('en')} tensors)`;
+  `${(growthBytesPerMinute / 2 ** 20).toFixed(1)} MiB (${Math.round(growthTensorsPerMinute).toLocaleString('en')} tensors) per minute`;

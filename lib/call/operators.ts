@@ -1,6 +1,6 @@
 /**
- * JavaScript's operators on tensors, which classes cannot overload as in Python: instead of continuing with NaN or undefined
- * they throw, with the call to write instead.
+ * JavaScript's operators on tensors. Unlike in Python, a class cannot overload them, so they throw an error that names the
+ * call to use, instead of giving NaN or undefined.
  */
 import { codedError } from '../errors/errors';
 import { type assignedInPython, isTensor, notThis, Tensor } from '../tensor/tensor';
@@ -22,13 +22,13 @@ function toPrimitive(this: Tensor, hint: string): string {
 }
 
 /** Replacements for Python's names. */
-const others: Record<string, string> = {
-  itemsize: 'Tensor.itemsize: write t.elementSize()',
-  numpy: 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays',
+const insteadOfPython: Record<string, string> = {
+  itemsize: 'Tensor has no itemsize; use t.elementSize()',
+  numpy: 'Tensor has no numpy; use t.toTypedArray(), or t.toArray() for nested arrays',
 };
 
 /** Replacements for writing a read-only property. */
-const changed: Record<string, string> = {
+const insteadOfWriting: Record<string, string> = {
   shape: 't.reshape(sizes)',
   dtype: 't.to(dtype)',
   device: 't.to(device)',
@@ -40,9 +40,13 @@ function refuseWriting(): void {
   for (const name of Object.getOwnPropertyNames(Tensor.prototype)) {
     const property = Object.getOwnPropertyDescriptor(Tensor.prototype, name)!;
     if (property.get === undefined || property.set !== undefined) continue;
-    const write = Object.hasOwn(changed, name) ? `: write ${changed[name]}` : '';
+    const write = Object.hasOwn(insteadOfWriting, name) ? `; use ${insteadOfWriting[name]} instead` : '';
     const set = () => {
-      throw codedError(TypeError, 'ERR_TORCH_NAME', `Tensor.${name} can only be read${write}`);
+      throw codedError(
+        TypeError,
+        'ERR_TORCH_NAME',
+        `Tensor.${name}: expected no assignment (it is read-only), got one${write}`,
+      );
     };
     Object.defineProperty(Tensor.prototype, name, { ...property, set });
   }
@@ -55,7 +59,7 @@ const assigned = {
   imag: 't.imag().copy_(x)',
 } satisfies Record<(typeof assignedInPython)[number], string>;
 
-/** Without it, an assignment would hide the method and change nothing. */
+/** Makes assignments to these methods throw. Otherwise an assignment would hide the method and not change the tensor. */
 function refuseAssigning(): void {
   for (const [name, write] of Object.entries(assigned)) {
     const property = Object.getOwnPropertyDescriptor(Tensor.prototype, name)!;
@@ -64,7 +68,11 @@ function refuseAssigning(): void {
       get: () => method,
       set(this: unknown, value: unknown) {
         if (isTensor(this))
-          throw codedError(TypeError, 'ERR_TORCH_NAME', `Tensor.${name} is a method, expected a call: write ${write}`);
+          throw codedError(
+            TypeError,
+            'ERR_TORCH_NAME',
+            `Tensor.${name} is a method: expected a call, got an assignment; use ${write}`,
+          );
         if (this === Tensor.prototype) method = value;
         else Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
       },
@@ -93,4 +101,5 @@ export function refuseOperators(): void {
   });
 }
 
-const own = (name: string): string | undefined => (Object.hasOwn(others, name) ? others[name] : undefined);
+const own = (name: string): string | undefined =>
+  Object.hasOwn(insteadOfPython, name) ? insteadOfPython[name] : undefined;

@@ -24,11 +24,12 @@ type ReadArray =
 
 /**
  * The elements in row-major order, as a new typed array: float32, float64 and integers unchanged, bool as Uint8Array (0 or
- * 1), 16-bit and 8-bit floats as Float32Array, complex numbers as alternating real and imaginary parts.
+ * 1), 16-bit and 8-bit floats as Float32Array, complex numbers as alternating real and imaginary parts. `fn`: the function
+ * that errors name.
  */
-export function toTypedArray(tensor: Tensor): ReadArray {
+export function toTypedArray(tensor: Tensor, fn = 'toTypedArray'): ReadArray {
   const read = (source: Tensor) => {
-    const buffer = newBuffer(source.nbytes);
+    const buffer = newBuffer(source.nbytes, fn);
     native.copyInto(source._handle, buffer);
     return buffer;
   };
@@ -80,22 +81,22 @@ export function toTypedArray(tensor: Tensor): ReadArray {
       throw codedError(
         TypeError,
         'ERR_TORCH_ARGUMENT',
-        `toTypedArray: no typed array holds ${tensor.dtype}; use dequantize() or to() first`,
+        `${fn}: no typed array holds ${tensor.dtype}; use dequantize() or to() first`,
       );
   }
 }
 
-function newBuffer(bytes: number): ArrayBuffer {
+function newBuffer(bytes: number, fn: string): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (error) {
     // V8's RangeError, with a code.
-    const text = `toTypedArray: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
+    const text = `${fn}: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
     throw codedError(RangeError, 'ERR_TORCH_OUT_OF_MEMORY', text);
   }
 }
 
-/** Converts an element of the flat array to a JS value. */
+/** Returns a function that converts the element at an index of the flat array to a JS value. */
 function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
   switch (tensor.dtype) {
     case 'bool':
@@ -123,7 +124,7 @@ function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
 export function toArray(tensor: Tensor): NestedArray {
   const { shape } = tensor;
   requireHeapRoom('toArray', shape, tensor.dtype.startsWith('complex'));
-  const read = reader(tensor, toTypedArray(tensor));
+  const read = reader(tensor, toTypedArray(tensor, 'toArray'));
   let next = 0;
   const build = (depth: number): NestedArray => {
     if (depth === shape.length) return read(next++);

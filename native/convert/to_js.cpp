@@ -10,7 +10,7 @@ constexpr int64_t kMaxSafeInteger = (int64_t{1} << 53) - 1;
 [[noreturn]] void throw_no_guard(Call& call) {
   bool pending = false;  // e.g. the thread is being terminated
   if (napi_is_exception_pending(call.env, &pending) == napi_ok && pending) throw PendingJsException();
-  throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
+  throw CodedError("ERR_TORCH_INTERNAL", "expected a JavaScript object for the result, got none from Node-API");
 }
 
 }  // namespace

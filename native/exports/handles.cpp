@@ -15,7 +15,9 @@ uint64_t read_id(Call& call, size_t index) {
 
 napi_value guard(Call& call) {
   const napi_value made = call.state.make_guard(read_id(call, 0));
-  if (made == nullptr) throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
+  if (made == nullptr) {
+    throw CodedError("ERR_TORCH_INTERNAL", "expected a JavaScript object for the result, got none from Node-API");
+  }
   return made;
 }
 napi_value guards(Call& call) { return write_double(call, static_cast<double>(call.state.guards())); }

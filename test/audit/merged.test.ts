@@ -135,7 +135,7 @@ describe('ranks of a group', () => {
     const { code, stdout } = await leakAudit(['report', ...files, '--json', json, '--html', page, '--by', 'rank']);
     expect(code).toBe(0);
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
-      /LEAK \S*server\.js:42:14 \(classify\) leaks .* per minute \(.*\) in rank 1,/,
+      /LEAK \S*server\.js:42:14 \(classify\) leaks .* \(.*\) per minute in rank 1,/,
     );
     expect(stdout).toMatch(/^ *0 +5 +454\.6 KiB +454\.6 KiB +-1\.8 MiB/m);
     expect(stdout).toMatch(/^ *1 +64 +4\.1 MiB +4\.1 MiB +\+1\.8 MiB/m);

@@ -35,7 +35,7 @@ test.each(['light', 'dark'] as const)(
     await picture(page, colorScheme);
     const headings = await page.getByRole('heading').allTextContents();
     expect(headings[0]).toMatch(
-      /^leak \/srv\/shop\/src\/classify\.ts:42:14 \(classify\) leaks 22\.5 MiB per minute \(720 tensors\), from the start/,
+      /^leak \/srv\/shop\/src\/classify\.ts:42:14 \(classify\) leaks 22\.5 MiB \(720 tensors\) per minute, from the start/,
     );
     expect(headings.slice(1)).toEqual([
       'Live bytes by site',

@@ -43,7 +43,7 @@ test('with a leak, its site comes first in the report, with rate and age', () =>
 
 test('the first sentences name the line, the rate, the confidence and the remaining time', () => {
   expect(text(leakyCapture().end()).trim().split('\n')[0]).toBe(
-    'LEAK  app.js:10:5 (handle) leaks 240.0 KiB per minute (240 tensors), from the start, with more than 99.9% confidence. ' +
+    'LEAK  app.js:10:5 (handle) leaks 240.0 KiB (240 tensors) per minute, from the start, with more than 99.9% confidence. ' +
       "At this rate, the control group's 1.0 GiB of memory run out in 2 d 18 h.",
   );
 });
@@ -176,7 +176,7 @@ test('a site that started to grow too late to be judged prevents a clean report'
   expect(report.summary.insufficient).toBe('young-sites');
   expect(report.sites[0]).toMatchObject({ line: 2, verdict: 'insufficient', growthBytesPerMinute: 4096 * 240 });
   expect(text(late(true))).toMatch(
-    /INSUFFICIENT {2}late\.js:2:1 grew by 960\.0 KiB per minute \(240 tensors\), but not long enough to distinguish/,
+    /INSUFFICIENT {2}late\.js:2:1 grew by 960\.0 KiB \(240 tensors\) per minute, but not long enough to distinguish/,
   );
   expect(analyse(read(late(false))).verdict).toBe('clean'); // it appeared late and is constant
 });

@@ -10,7 +10,10 @@ test('it ends with both verdicts, and the leak has its line', async () => {
   expect(stderr).toMatch(/time +tensors +storages/);
   expect(stdout).not.toContain('\x1b');
   const [leaky, fixed] = stdout.trimEnd().split('\n').slice(-2) as [string, string];
-  const found = /^ {2}leaky {2}LEAK {3}(examples\/digits\/cache\.ts):(\d+):\d+ leaks [\d.]+ MiB per minute/.exec(leaky);
+  const found =
+    /^ {2}leaky {2}LEAK {3}(examples\/digits\/cache\.ts):(\d+):\d+ leaks [\d.]+ MiB \([\d,]+ tensors\) per minute/.exec(
+      leaky,
+    );
   expect(found).not.toBeNull();
   const source = fs.readFileSync(path.join(ROOT, found![1]!), 'utf8').split('\n');
   expect(source[Number(found![2]) - 1]).toContain('image = torch.keep(torch.tensor(pixels))');

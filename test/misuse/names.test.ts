@@ -17,7 +17,7 @@ const wrong: readonly (readonly [path: string, text: string])[] = [
   ['torch.device', "torch.device: devices are strings, as in { device: 'cpu' }"],
   ['torch.FloatTensor', "torch.FloatTensor: write torch.tensor(data, { dtype: 'float32' })"],
   ['torch.LongTensor', "torch.LongTensor: write torch.tensor(data, { dtype: 'int64' })"],
-  ['x.numpy', 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays'],
+  ['x.numpy', 'Tensor has no numpy; use t.toTypedArray(), or t.toArray() for nested arrays'],
   ['torch.nn.functional.cross_entropy', 'torch.nn.functional.cross_entropy is not a name here: write crossEntropy'],
   ['torch.linalg.matrix_rank', 'torch.linalg.matrix_rank is not a name here: write matrixRank'],
   ['torch.async.log_softmax', 'torch.async.log_softmax is not a name here: write logSoftmax'],

@@ -230,7 +230,7 @@ export class ImageDataset extends Dataset<ImageSample> {
       ...how
     } = ownOptions(fn, options, [...known, 'labels', 'concurrency']);
     if (concurrency !== Infinity && !(Number.isSafeInteger(concurrency) && concurrency > 0)) {
-      throw argumentError(fn, 'concurrency', 'an integer above 0', concurrency);
+      throw argumentError(fn, 'concurrency', 'an integer above 0, or Infinity', concurrency);
     }
     this.files = files.map((file) => pathOf(fn, 'files', file));
     this._plan = planOf(fn, how);
