@@ -47,7 +47,7 @@ export interface Diff {
   counts: Record<Change, number>;
   liveBytesChange: number;
   liveTensorsChange: number;
-  /** The largest changes first. */
+  /** Grown and new first, then shrunk and gone, then the same; in each group the largest changes first. */
   sites: SiteDiff[];
 }
 
@@ -83,7 +83,10 @@ export function diffReports(a: Report, b: Report, { normalize = false } = {}): D
   };
 }
 
-/** Runs that do more work hold more. Work is measured in tensors made, which every capture counts. */
+/**
+ * Runs that do more work hold more. Work is measured in tensors made at all sites; without sites (mode `counters`), the
+ * factor is 1.
+ */
 function normalization(a: Report, b: Report): Normalization {
   const made = (report: Report) => report.sites.reduce((sum, site) => sum + site.allocatedTensors, 0);
   const [ofA, ofB] = [made(a), made(b)];

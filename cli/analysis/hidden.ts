@@ -1,6 +1,7 @@
 /**
- * Memory that libtorch holds but no JavaScript tensor accounts for: autograd graphs, tokens that no thread takes. It has no
- * line of its own; the responsible line is inferred from the behaviour of the sites.
+ * Memory that libtorch holds but no JavaScript tensor accounts for: autograd graphs, tokens that no thread takes. Its line
+ * is the one that carries a growing graph, else the one that allocated it (graphs.ts); where the capture does not have that,
+ * likelyHiddenRoot infers it from the behaviour of the sites.
  */
 
 import { judge } from '../rules';
@@ -56,7 +57,8 @@ export function judgeHidden(program: Program, explained: number[], options: Rule
     const how = { ...options, minBytes: MIN_BYTES, mixed: true };
     const byTime = judge(history, how);
     if (byTime.verdict === 'leak' || byTime.kind === 'full-cache') return byTime;
-    // Measured by time, a leak of a program that becomes slower looks like a cache that fills, now or until the last collection.
+    // Measured by time, a leak of a program that becomes slower looks like a cache that fills, by all rounds or by those
+    // until the last collection; so it is also judged by work.
     const byWork = judge({ ...history, work: work.slice(0, end) }, how);
     return byWork.verdict === 'leak' ? byWork : byTime;
   };
@@ -99,8 +101,8 @@ export function riseAtCollections(
 }
 
 /**
- * The line that most likely causes hidden growth: one that always holds a tensor and always replaces it (a running sum of
- * losses holds the graph of all earlier ones), else one that allocates as many bytes, else none.
+ * The line that most likely causes hidden growth: the only one that always holds a tensor and often makes new ones (a
+ * running sum of losses holds the graph of all earlier ones), else one that allocates as many bytes, else none.
  */
 export function likelyHiddenRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
   const { capture, groups } = program;
@@ -114,9 +116,9 @@ export function likelyHiddenRoot(program: Program, rounds: number, options: Rule
     const all = group.members.map(({ series }) => series);
     const live = totalOf(all, capture.ticks.length, (series) => series.liveTensors).slice(begin, rounds);
     const made = totalOf(all, capture.ticks.length, (series) => series.allocatedTensors).slice(begin, rounds);
-    const works = made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= MIN_ACTIVE_SHARE * (made.length - 1);
+    const isActive = made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= MIN_ACTIVE_SHARE * (made.length - 1);
     const sorted = live.sort((a, b) => a - b);
-    if (works && sorted[0]! >= 1) (sorted[sorted.length >> 1]! <= MAX_REPLACED ? few : many).push(group);
+    if (isActive && sorted[0]! >= 1) (sorted[sorted.length >> 1]! <= MAX_REPLACED ? few : many).push(group);
     const bytes = totalOf(all, capture.ticks.length, (series) => series.allocatedBytes);
     const off = Math.abs((bytes[rounds - 1]! - bytes[begin]!) / growth - 1);
     if (off < closest) [maker, closest] = [group, off];

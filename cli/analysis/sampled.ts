@@ -17,7 +17,7 @@ const MIN_SAMPLES = 8;
 const MIN_NAMED = 3;
 /** The share of the total growth that this line must have. */
 const MIN_SHARE = 0.25;
-/** In bytes: what a sample counts besides its storage. */
+/** Bytes that the sampler adds to each storage's own (kHandleBytes in native/audit/sampler.h). */
 const HANDLE_BYTES = 64;
 
 /** Whether some storages were not recorded. */
@@ -58,8 +58,8 @@ export function judgeSampled(program: Program, sites: SiteReport[], options: Rul
     );
   }
   if (sites.some(({ verdict }) => verdict === 'leak')) return { isGrowing, sufficientBytes: null };
-  const fell = judgement.kind === 'grew-to-the-end';
-  if (!isLeak && !fell && !growsAtCollections(program, options)) return { isGrowing, sufficientBytes };
+  const grewToEnd = judgement.kind === 'grew-to-the-end';
+  if (!isLeak && !grewToEnd && !growsAtCollections(program, options)) return { isGrowing, sufficientBytes };
   if (!isLeak && sites.some(({ verdict }) => verdict === 'insufficient')) return { isGrowing, sufficientBytes };
   const growth = growthOf(program, options);
   const perMinute = 60_000 / Math.max(1, growth.ms);
@@ -68,12 +68,12 @@ export function judgeSampled(program: Program, sites: SiteReport[], options: Rul
     growthTensorsPerMinute: Math.round(judgement.growthTensorsPerMinute || growth.tensors * perMinute),
     freedMs,
     verdict: isLeak ? 'leak' : 'insufficient',
-    kind: isLeak ? 'leak' : fell ? 'grew-to-the-end' : 'insufficient',
+    kind: isLeak ? 'leak' : grewToEnd ? 'grew-to-the-end' : 'insufficient',
     confidence: isLeak ? 1 - judgement.p : null,
   };
   const { best } = growth;
-  sufficientBytes = isLeak || fell ? null : sufficientDistance(unsampled, capture.durationMs);
-  if (best === undefined || (!fell && countOf(groups[best]!, samples) < MIN_NAMED))
+  sufficientBytes = isLeak || grewToEnd ? null : sufficientDistance(unsampled, capture.durationMs);
+  if (best === undefined || (!grewToEnd && countOf(groups[best]!, samples) < MIN_NAMED))
     return { isGrowing, unsampled, sufficientBytes };
   Object.assign(sites[best]!, unsampled);
   return { isGrowing, sufficientBytes };
@@ -108,7 +108,10 @@ function judgeTotals(program: Program, options: RuleOptions) {
   return judgeToEnd(program, whole, [series], program.rounds, { ...options, mixed: true });
 }
 
-/** Whether more tensors remained after each full collection than after the one before, in most of them. */
+/**
+ * Whether the number of tensors or of storages that remain after full collections rises from collection to collection (see
+ * rises).
+ */
 function growsAtCollections({ capture: { ticks }, rounds }: Program, options: RuleOptions): boolean {
   const after = ticks.flatMap(({ collections }, i) =>
     i > 0 && i < rounds && collections > ticks[i - 1]!.collections ? [i] : [],

@@ -26,7 +26,7 @@ export interface Growth {
 
 const NONE: Growth = { rate: 0, low: 0, high: 0 };
 
-/** The steady growth of the process, and that of its memory outside tensors and V8. */
+/** The sustained growth of the process, and that of its memory outside tensors and V8. */
 export interface ProcessGrowth {
   rss: Growth;
   retained: Growth;

@@ -1,4 +1,4 @@
-/** Reads the packets of one process. Rows, births and deaths of a round count only with the round's own packet. */
+/** Reads the packets of one process. Rows, births and deaths take effect when the packet of their round has been read. */
 import { InvalidData } from '../errors/errors';
 import type { Capture } from './capture';
 import { checkLength, endInfo, json, Names, rankInfo, shape, startInfo, text } from './fields';
@@ -27,7 +27,7 @@ const NONE = -(2n ** 63n);
 const U32 = 2 ** 32;
 /** The number of tensors that a record in mode `sample` can represent. */
 const MAX_WEIGHT = 2 ** 40;
-const same = (id: number) => id;
+const identity = (id: number) => id;
 
 export class ProcessReader {
   private readonly live = new LiveTensors();
@@ -55,9 +55,9 @@ export class ProcessReader {
       survivors: this.survivors,
       openings: this.openings,
       lifetimes: this.lifetimes,
-      siteId: same,
-      labelId: same,
-      environment: same,
+      siteId: identity,
+      labelId: identity,
+      environment: identity,
       dtypes: [],
       startMs: 0,
     });
@@ -128,7 +128,7 @@ export class ProcessReader {
         this.pendingBytes += payload.length;
         if (this.pendingBytes > MAX_PENDING_BYTES)
           throw new InvalidData(
-            `expected at most ${MAX_PENDING_BYTES} bytes before the packet of their round, got more`,
+            `expected at most ${MAX_PENDING_BYTES} bytes between two round packets, got ${this.pendingBytes}`,
           );
         this.pending.push({ type, payload: Buffer.from(payload) }); // copied, because the buffer is reused
         break;
@@ -189,7 +189,7 @@ export class ProcessReader {
       else if (type === PacketType.Kept) live.setOwner(id, KEPT);
       else {
         const birth = before === undefined ? undefined : live.find(id);
-        if (before !== undefined) this.outlived(birth, before);
+        if (before !== undefined) this.addSurvivor(birth, before);
         if (birth !== undefined) this.lifetimes?.died(birth, this.capture.ticks[tick]!.ms);
         live.delete(id);
       }
@@ -197,7 +197,7 @@ export class ProcessReader {
   }
 
   /** Adds a tensor that was live at the round `before` and has died since. */
-  private outlived(birth: Birth | undefined, before: Tick): void {
+  private addSurvivor(birth: Birth | undefined, before: Tick): void {
     if (birth === undefined) return;
     const proved = provedUntil(birth, before);
     if (proved < birth.birthMs) return;
@@ -220,9 +220,9 @@ export class ProcessReader {
 
   private readTokens(payload: Buffer, at: number): void {
     const [siteId, origin] = [payload.readUInt32LE(at), payload.readUInt32LE(at + 4)];
-    const place = origin * U32 + siteId;
-    if (!this.capture.tokens.has(place)) this.budget.take('series of counters');
-    this.capture.tokens.set(place, {
+    const key = origin * U32 + siteId;
+    if (!this.capture.tokens.has(key)) this.budget.take('series of counters');
+    this.capture.tokens.set(key, {
       siteId,
       origin,
       made: u64(payload, at + 8),
@@ -260,18 +260,18 @@ export class ProcessReader {
   private seriesOf(payload: Buffer, at: number): Series {
     const siteId = payload.readUInt32LE(at);
     const labelId = payload.readUInt32LE(at + 4);
-    const place = siteId * 0x10000 + payload.readUInt16LE(at + 8);
+    const key = siteId * 0x10000 + payload.readUInt16LE(at + 8);
     let ofLabel = this.series.get(labelId);
     if (ofLabel === undefined) {
       ofLabel = new IdMap();
       this.series.set(labelId, ofLabel);
     }
-    let series = ofLabel.get(place);
+    let series = ofLabel.get(key);
     if (series === undefined) {
       const device = deviceName(payload.readInt8(at + 8), payload.readInt8(at + 9));
       this.budget.take('series of counters');
       series = newSeries(siteId, device, labelId);
-      ofLabel.set(place, series);
+      ofLabel.set(key, series);
       this.capture.series.set(seriesKey(series), series);
     }
     return series;

@@ -130,7 +130,7 @@ class Scan {
     const { text, last } = this;
     let end = last;
     if (text[end] !== ')') {
-      // A type of the result between the parameters and the body.
+      // There may be a result type between the parameters and the body.
       const typed = /\)\s*:\s*[\w$.<>[\]|&,\s]+$/.exec(text.slice(Math.max(0, last - 200), last + 1));
       if (typed === null) return -1;
       end = last + 1 - typed[0].length;
@@ -188,13 +188,14 @@ function scanOf(file: string) {
   return scans.get(file);
 }
 
-/** Of a static field: the class around it, which V8 does not tell. */
+/** The name for the initialiser of a static field: the class around it, which V8 does not report. */
 function staticName({ file, line, column }: Frame): string {
   const scan = line < 1 ? undefined : scanOf(file);
   const begin = scan?.lines[line - 1];
   if (scan === undefined || begin === undefined) return 'static field';
   const at = begin + Math.max(0, column - 1);
-  // The last class whose body is not closed before the position. Braces in strings may hide it, not invent it.
+  // The last class whose body is not closed before the position. Braces in strings are counted too, so it may be missed or
+  // wrong.
   const around = [...scan.text.slice(0, at).matchAll(CLASS)].reverse().find(({ index, 0: head }) => {
     let depth = 0;
     for (const char of scan.text.slice(index + head.length - 1, at)) {

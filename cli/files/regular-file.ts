@@ -7,12 +7,12 @@ const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = fs.constants;
 export const openNonBlocking = (file: string | URL, flags = 0): number =>
   fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
 
-/** The text of the file; undefined if it is not a regular file or is larger than `most`. @throws if it cannot be opened */
-export function readRegular(file: string | URL, most: number): string | undefined {
+/** The text of the file; undefined if it is not a regular file or is larger than `maxBytes`. @throws if it cannot be opened */
+export function readRegular(file: string | URL, maxBytes: number): string | undefined {
   const fd = openNonBlocking(file);
   try {
     const stat = fs.fstatSync(fd);
-    if (!stat.isFile() || stat.size > most) return undefined;
+    if (!stat.isFile() || stat.size > maxBytes) return undefined;
     const bytes = Buffer.allocUnsafe(stat.size);
     let done = 0;
     while (done < bytes.length) {

@@ -65,8 +65,8 @@ export function parseBytesLimit(text: string | null): number | null {
 
 /** `200000 100000` is two processors, `max 100000` no quota. */
 export function parseCpuQuota(quota: string | null, period: string | null): number | null {
-  const [time, of] = [Number(quota), Number(period)];
-  return time > 0 && of > 0 ? time / of : null;
+  const [time, length] = [Number(quota), Number(period)];
+  return time > 0 && length > 0 ? time / length : null;
 }
 
 /** The folders of our group and the enclosing groups in the mounted tree, innermost first. */
@@ -97,10 +97,10 @@ export function readCgroup(root = '/'): CgroupLimits {
 
   /** The folders with limits of `controller`. A version 1 tree takes precedence over the unified one. */
   const foldersOf = (controller: string): { version: 1 | 2; folders: string[] } | null => {
-    const own = mounts.find((mount) => mount.version === 1 && mount.controllers.includes(controller));
-    const mount = own ?? mounts.find((other) => other.version === 2);
+    const version1 = mounts.find((mount) => mount.version === 1 && mount.controllers.includes(controller));
+    const mount = version1 ?? mounts.find((other) => other.version === 2);
     const group = memberships.find(({ controllers }) =>
-      own === undefined ? controllers.length === 0 : controllers.includes(controller),
+      version1 === undefined ? controllers.length === 0 : controllers.includes(controller),
     );
     if (mount === undefined || group === undefined) return null;
     return { version: mount.version, folders: groupFolders(mount, group.path) };
