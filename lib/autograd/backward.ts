@@ -7,7 +7,7 @@ import { begin, end, ending, type Unfinished } from '../errors/turn';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { runEngine } from './anomaly';
-import { aiming, type Goal, LEAVES, withAnchors } from './goals';
+import { type Goal, LEAVES, withAnchors, withGoal } from './goals';
 
 export interface BackwardOptions {
   /** The gradient of the result with respect to this tensor; may be omitted for a tensor of one element. */
@@ -49,7 +49,7 @@ export function backward(tensor: Tensor, options: Tensor | null | BackwardOption
   const into = inputs === undefined ? [] : leavesOf(inputs);
   const goal: Goal = into.length === 0 ? LEAVES : { kind: 'into', tensors: into, found: null };
   withAnchors(into, (all) =>
-    aiming(goal, () => runEngine(() => tensor._backward([...all], { gradient, retainGraph, createGraph }))),
+    withGoal(goal, () => runEngine(() => tensor._backward([...all], { gradient, retainGraph, createGraph }))),
   );
 }
 

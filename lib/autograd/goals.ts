@@ -47,7 +47,7 @@ export function freeGiven(): void {
 }
 
 /** Runs a backward for `goal`. */
-export function aiming<T>(goal: Goal, fn: () => T): T {
+export function withGoal<T>(goal: Goal, fn: () => T): T {
   const before = goals.now;
   try {
     if (before.kind === 'leaves' && goal.kind === 'leaves') return fn();

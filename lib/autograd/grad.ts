@@ -7,7 +7,7 @@ import { argumentError, codedError, refusal } from '../errors/errors';
 import { withoutRecording } from '../tensor/pending';
 import { type Tensor, wrapElement } from '../tensor/tensor';
 import { runEngine } from './anomaly';
-import { aiming, type Goal, LEAVES, withAnchors } from './goals';
+import { type Goal, LEAVES, withAnchors, withGoal } from './goals';
 import { handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
 import { inGradMode } from './mode';
 
@@ -90,7 +90,7 @@ export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain:
     // An input that the graph does not use may be used inside a checkpoint.
     const isLenient = all !== inputs;
     const engine = () => native.autogradGrad(...handles, retain, createGraph, allowUnused || isLenient);
-    const results = aiming(goal, () => runEngine(engine)).map(wrapElement);
+    const results = withGoal(goal, () => runEngine(engine)).map(wrapElement);
     if (!isLenient) return results;
     const found = joined(results.slice(0, inputs.length), goal.found ?? []);
     if (!allowUnused) requireUsed(found);
@@ -187,6 +187,6 @@ export function backward(
   withAnchors(into ?? [], (all) => {
     const handles = [handlesOf(from), handlesOf(gradients), handlesOf(all)] as const;
     const engine = () => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]);
-    aiming(goal, () => runEngine(engine));
+    withGoal(goal, () => runEngine(engine));
   });
 }

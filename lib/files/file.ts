@@ -71,7 +71,7 @@ export class RegularFile implements TensorSource {
   }
 
   read(from: number, length: number): Uint8Array {
-    const bytes = room(length);
+    const bytes = newBuffer(length);
     this.#readInto(from, bytes);
     return bytes;
   }
@@ -141,7 +141,7 @@ function mapping(fd: number, path: string, size: number): Tensor {
   return ownScope(() => keep(fromFile!(name, false, size, { dtype: 'uint8' })));
 }
 
-function room(length: number): Uint8Array {
+function newBuffer(length: number): Uint8Array {
   try {
     return Buffer.allocUnsafeSlow(length);
   } catch {

@@ -7,7 +7,7 @@ import { native } from '../addon/native';
 import { runEngine } from '../autograd/anomaly';
 import { type AutocastModes, inAutocastModes } from '../autograd/autocast';
 import { AutogradFunction, type FunctionContext } from '../autograd/function';
-import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../autograd/goals';
+import { freeGiven, type Goal, goals, LEAVES, withAnchors, withGoal } from '../autograd/goals';
 import { gradientsOf } from '../autograd/grad';
 import { handlesOf } from '../autograd/lists';
 import { inGradMode } from '../autograd/mode';
@@ -190,7 +190,7 @@ function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | 
   withAnchors(into, (all) => {
     const handles = [handlesOf(outputs), handlesOf(given), handlesOf(all)] as const;
     const engine = () => native.autogradBackward(handles[0], handles[1], !segment.reentrant, false, handles[2]);
-    aiming(aim, () => runEngine(engine));
+    withGoal(aim, () => runEngine(engine));
   });
   return placed(
     leaves,

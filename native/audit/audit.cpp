@@ -153,8 +153,8 @@ void moved(uint32_t record, uint32_t capture, uint32_t owner) noexcept {
   }
 }
 
-void places_of(uint32_t capture, const uint32_t* records, size_t count, BirthPlace* places) noexcept {
-  state().recorder.places_of(records, count, places, capture);
+void births_of(uint32_t capture, const uint32_t* records, size_t count, BirthInfo* births) noexcept {
+  state().recorder.births_of(records, count, births, capture);
 }
 
 void add_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept {

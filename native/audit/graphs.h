@@ -27,7 +27,7 @@ struct GraphRow {
 inline constexpr size_t kGraphBytes = 40;
 static_assert(sizeof(GraphRow) == kGraphBytes);
 
-struct BirthPlace {
+struct BirthInfo {
   bool known = false;
   uint32_t site = 0;
   int64_t birth_ms = 0;
@@ -35,7 +35,7 @@ struct BirthPlace {
 };
 
 // Site and birth time of live records. Any thread.
-void places_of(uint32_t capture, const uint32_t* records, size_t count, BirthPlace* places) noexcept;
+void births_of(uint32_t capture, const uint32_t* records, size_t count, BirthInfo* births) noexcept;
 
 // Rows for the next round. Any thread.
 void add_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept;

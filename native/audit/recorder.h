@@ -97,7 +97,7 @@ class Recorder {
   uint32_t define_label(std::string json);
 
   // What graphs hold (graphs.h). A later row of a site replaces one that was not written yet.
-  void places_of(const uint32_t* records, size_t count, BirthPlace* places, uint32_t capture) noexcept;
+  void births_of(const uint32_t* records, size_t count, BirthInfo* births, uint32_t capture) noexcept;
   void add_graphs(const std::vector<GraphRow>& rows, uint32_t capture);
   uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 

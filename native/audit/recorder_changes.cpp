@@ -29,13 +29,13 @@ void Recorder::drain(Changes* changes) {
   rounds_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Recorder::places_of(const uint32_t* records, size_t count, BirthPlace* places, uint32_t capture) noexcept {
+void Recorder::births_of(const uint32_t* records, size_t count, BirthInfo* births, uint32_t capture) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (size_t i = 0; i < count; ++i) {
-    places[i] = BirthPlace{};
+    births[i] = BirthInfo{};
     const Record* record = capture == capture_ ? find(records[i]) : nullptr;
     if (record == nullptr || record->waiting) continue;
-    places[i] = {true, cells_[record->cell].site, record->birth_ms, record->weight};
+    births[i] = {true, cells_[record->cell].site, record->birth_ms, record->weight};
   }
 }
 
@@ -81,8 +81,9 @@ void Recorder::drain_births(Changes* changes) {
   size_t waiting = 0;
   for (const uint32_t id : unwritten_) {
     Record* record = find(id);
-    if (record == nullptr || record->written) continue;  // or another record reuses the id
-    if (record->waiting) {                               // its stack comes soon: left to the next round
+    // Freed; or written already, for example a record that reuses the id.
+    if (record == nullptr || record->written) continue;
+    if (record->waiting) {  // its stack comes soon: left to the next round
       unwritten_[waiting++] = id;
       continue;
     }

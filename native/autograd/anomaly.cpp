@@ -17,8 +17,8 @@ using torch::autograd::AnomalyMetadata;
 using torch::autograd::AnomalyMode;
 using torch::autograd::Node;
 
-// Of the thread that runs the op or the backward. A node may be created, and fail, on another thread of a backward for
-// which that one waits.
+// State of the JS thread that calls the op or the backward. A node may also be created, or fail, on an engine thread
+// while the JS thread waits for that backward.
 thread_local std::weak_ptr<Callback> thread_place;
 thread_local std::vector<CreatedAt> thread_anomaly;
 

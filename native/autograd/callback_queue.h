@@ -1,5 +1,5 @@
-// Callbacks of a backward that runs on other threads than that of its JavaScript. libtorch runs the nodes on CUDA on a
-// thread of the device, and PyTorch runs hooks in Python there; JavaScript has one thread.
+// Callbacks into JavaScript from a backward that runs on other threads. libtorch runs the nodes on CUDA on a thread of
+// the device, and PyTorch runs hooks in Python there; JavaScript has one thread.
 #pragma once
 
 #include <atomic>
@@ -19,14 +19,16 @@ namespace ltn::autograd {
 // of which may outlive a backward that failed. Thread: see each function.
 class CallbackQueue : public std::enable_shared_from_this<CallbackQueue> {
  public:
-  // That of the calling JS thread, which is made if there is none.
+  // The queue of the calling JS thread; made at the first call.
   static const std::shared_ptr<CallbackQueue>& of_thread();
-  // Whether libtorch has devices whose nodes run on other threads, if the machine has one. Asks no driver.
+  // Whether this libtorch is built for a device whose nodes run on other threads. Does not check whether the machine
+  // has one.
   static bool is_linked() noexcept;
-  // Whether a backward that begins on this thread may meet callbacks of it on another one.
+  // Whether a backward that begins on this thread may run this thread's callbacks from another thread.
   static bool is_needed_on_thread();
 
-  // That of the thread which waits in run() for the backward whose node runs on this thread; null if there is none.
+  // The queue of the JS thread that waits in run() for the backward of which this thread runs a node; null if none
+  // waits.
   static std::shared_ptr<CallbackQueue> of_backward();
 
   CallbackQueue() = default;

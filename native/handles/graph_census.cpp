@@ -226,12 +226,12 @@ void SlotTable::take_census(bool collected) {
     records.push_back(slot.record);
     candidates.push_back({node, 0, 0, flags});
   }
-  std::vector<audit::BirthPlace> places(records.size());
-  audit::places_of(capture, records.data(), records.size(), places.data());
+  std::vector<audit::BirthInfo> births(records.size());
+  audit::births_of(capture, records.data(), records.size(), births.data());
   size_t known = 0;
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].known)
-      candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms, candidates[i].flags};
+  for (size_t i = 0; i < births.size(); ++i) {
+    if (births[i].known)
+      candidates[known++] = {candidates[i].node, births[i].site, births[i].birth_ms, candidates[i].flags};
   }
   candidates.resize(known);
   audit::add_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));
@@ -245,13 +245,13 @@ Hidden SlotTable::hidden_of(const Slot& slot) const noexcept {
   const at::Tensor& tensor = slot.tensor;
   if (!tensor.is_cpu() || storage_of(tensor) != slot.entry->key) return hidden;
   if (tensor.use_count() == 1 && tensor.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1) return hidden;
-  audit::BirthPlace place;
-  audit::places_of(audit_capture_, &slot.record, 1, &place);
-  if (!place.known) return hidden;
+  audit::BirthInfo birth;
+  audit::births_of(audit_capture_, &slot.record, 1, &birth);
+  if (!birth.known) return hidden;
   hidden.storage = slot.entry->weak;
   hidden.key = slot.entry->key;
-  hidden.bytes = static_cast<uint64_t>(static_cast<double>(slot.entry->bytes) * static_cast<double>(place.weight));
-  hidden.site = place.site;
+  hidden.bytes = static_cast<uint64_t>(static_cast<double>(slot.entry->bytes) * static_cast<double>(birth.weight));
+  hidden.site = birth.site;
   return hidden;
 }
 

@@ -9,8 +9,8 @@
 namespace ltn {
 
 // Lifetime: part of its environment; its destructor frees all objects. Thread: the environment's JS thread only.
-// Handles carry a generation, so a stale one finds nothing. They are exact in a JS number; a slot with exhausted
-// generations is retired, like slots of tensors. 0 is never a handle.
+// Handles carry a generation, so a stale one finds nothing. They have at most 53 bits, so a JS number holds them
+// exactly. A slot whose generations are used up is never reused, as for tensors. 0 is never a handle.
 template <class T>
 class ObjectTable {
  public:
