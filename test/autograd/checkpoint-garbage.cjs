@@ -1,4 +1,7 @@
-/** Leftovers of checkpoints outside scopes: with a backward, without one, after an error of the function. */
+/**
+ * Leftovers of checkpoints outside scopes. `way`: 0 no backward, 1 backward of a reentrant checkpoint, 2 of one that is not,
+ * 3 autograd.grad, 4 an error of the function when it is recomputed.
+ */
 'use strict';
 
 const path = require('node:path');

@@ -82,7 +82,7 @@ test('at least 20 leaks and 20 innocents, each leak with one marked line, each i
 });
 
 test(
-  'the right line ranks first in at least 19 of 20 leaks, and at most one innocent is called a leak',
+  'the right line ranks first in at least 19 of 20 leaks, and at most one innocent is not judged clean',
   async () => {
     const every = [...leaks, ...innocents];
     // On a second platform every second one.

@@ -1,4 +1,4 @@
-/** The library's own tables, and the argument maker over them, typed. */
+/** The library's tables of signatures, and arguments.cjs, which makes arguments for them, with types. */
 import * as path from 'node:path';
 import type { Signature } from '../../lib/call/signature';
 import { LIB } from './torch';

@@ -22,7 +22,10 @@ function wrapperTables(lib) {
   const mirrorOf = (space) =>
     space === '' ? torch.async : space.split('.').reduce((at, part) => at[part], torch.async);
 
-  /** The functions of all namespaces, then the methods, which torch.async has not. */
+  /**
+   * The functions of all namespaces, each with its counterpart in torch.async (`mirrored`), then, unless `mirror`, the
+   * methods, which have none.
+   */
   function* wrappers({ mirror = false } = {}) {
     for (const space of ['', 'nn.functional', 'linalg', 'fft', 'special', 'sparse']) {
       const object = space === '' ? torch : space.split('.').reduce((at, part) => at[part], torch);

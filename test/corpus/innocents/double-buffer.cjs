@@ -1,4 +1,4 @@
-// The next frame replaces the last.
+// Each new frame replaces the previous one.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 let frame = torch.zeros([64, 64]);

@@ -1,4 +1,4 @@
-// A recurrent net whose state is detached after every ten steps: the graph grows for ten steps, then it is let go.
+// A recurrent net whose state is detached after every ten steps: the graph grows for ten steps and is then released.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([32, 32], { requiresGrad: true });

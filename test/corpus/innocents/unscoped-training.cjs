@@ -1,4 +1,4 @@
-// Training without scopes: each step's graph goes with the garbage, and the loss is logged as a number.
+// Training without scopes: each step's graph is freed by the garbage collector, and the loss is logged as a number.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const { Model } = require('../parts/model.cjs');

@@ -6,13 +6,13 @@ const { nn } = torch;
 const { DistributedDataParallel } = nn.parallel;
 
 async function main() {
-  const said = {};
+  const outcomes = {};
   const note = (name, fn) => {
     try {
       fn();
-      said[name] = 'no error';
+      outcomes[name] = 'no error';
     } catch (error) {
-      said[name] = `${error.code}: ${error.message}`;
+      outcomes[name] = `${error.code}: ${error.message}`;
     }
   };
   const net = () => new nn.Linear(3, 2);
@@ -34,7 +34,7 @@ async function main() {
   note('disposed', () => ddp.forward(torch.ones([1, 3])));
   const before = torch.memory().tensors;
   note('shapes', () => new DistributedDataParallel(new nn.Linear(3, 2 + rank)));
-  console.log(JSON.stringify({ rank, said, left: torch.memory().tensors - before <= 2 }));
+  console.log(JSON.stringify({ rank, outcomes, leftAtMost2: torch.memory().tensors - before <= 2 }));
   await torch.distributed.destroyProcessGroup();
 }
 main();

@@ -43,7 +43,7 @@ export function startRank(
     : startProgram('/usr/bin/python3', [fixture(`${name}.py`)], whole, stdin);
 }
 
-/** One process for each language in the list, with its place as its rank. */
+/** One process for each language in the list; its index is its rank. */
 export async function startRanks(
   languages: readonly Language[],
   name: string,
@@ -53,7 +53,7 @@ export async function startRanks(
   return languages.map((language, rank) => startRank(language, name, { rank, size: languages.length, port }, env));
 }
 
-/** What each rank printed, by line, as JSON; all must have succeeded. */
+/** The lines that each rank printed as JSON objects (others are skipped); all must have succeeded. */
 export async function answers(ranks: readonly Running[]): Promise<any[][]> {
   const ended: Outcome[] = await Promise.all(ranks.map((rank) => rank.ended));
   expect(
