@@ -25,7 +25,10 @@ export type ShortOps = ReadonlyMap<Call, boolean>;
 export function shortOpsOf(ops: Record<string, unknown>, nameOf: (name: string) => string): ShortOps {
   const found = new Map<Call, boolean>();
   for (const whole of [false, true]) {
-    for (const name of native.shortOps(whole)) found.set(ops[nameOf(name)] as Call, whole);
+    for (const name of native.shortOps(whole)) {
+      const op = ops[nameOf(name)];
+      if (typeof op === 'function') found.set(op as Call, whole); // some are in torch.nn.functional only
+    }
   }
   return found;
 }

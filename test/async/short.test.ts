@@ -2,7 +2,10 @@
 
 import type * as torchTypes from 'libtorch-node';
 import { failure, until } from '../support/async';
-import { settled, torch, untyped } from '../support/torch';
+import { LIB, settled, torch, untyped } from '../support/torch';
+
+const { native } = require(`${LIB}/addon/native.js`);
+const { camelCase } = require(`${LIB}/call/signature.js`);
 
 const { asyncPool } = torch;
 const inPool = (): number => asyncPool.running + asyncPool.queued;
@@ -14,7 +17,7 @@ test('small ops do not enter the pool, and their results come later', async () =
   const before = settled();
   const [a, b] = [torch.arange(6).view([2, 3]), torch.ones([3])];
   let isThere = false;
-  const sum = torch.async.add(a, b, { alpha: 2 }).then((result) => {
+  const sum = torch.async.add(a, b).then((result) => {
     isThere = true;
     return result;
   });
@@ -26,13 +29,46 @@ test('small ops do not enter the pool, and their results come later', async () =
   const results = [first, await chain];
   expect(results.map((result) => result.toArray())).toEqual([
     [
-      [2, 3, 4],
-      [5, 6, 7],
+      [1, 2, 3],
+      [4, 5, 6],
     ],
     9,
   ]);
   torch.disposeAll([a, b, ...results]);
   expect(settled()).toEqual(before);
+});
+
+test('a loop that awaits small ops does not hold up the event loop', async () => {
+  const [a, b] = [torch.ones([2]), torch.ones([2])];
+  let turns = 0;
+  const turn = () => {
+    turns++;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  for (let i = 0; i < 50; i++) (await torch.async.add(a, b)).dispose();
+  clearImmediate(next);
+  expect(turns).toBeGreaterThanOrEqual(50);
+  torch.disposeAll([a, b]);
+});
+
+test('the small ops that torch.async does not have are those of torch.nn.functional', () => {
+  const names: string[] = [...native.shortOps(false), ...native.shortOps(true)].map(camelCase);
+  expect(names.length).toBeGreaterThan(40);
+  expect(names.filter((name) => typeof untyped[name] !== 'function').sort()).toEqual(['gelu', 'silu', 'softplus']);
+});
+
+test('a small op in the function of torch.run is not one of its ops', async () => {
+  const x = torch.zeros([2]);
+  let inner: Promise<torchTypes.Tensor> | undefined;
+  const outer = await torch.run(() => {
+    const later = x.add_(1);
+    inner = torch.async.add(x, 10);
+    return later;
+  });
+  const result = await inner!;
+  expect([outer.toArray(), result.shape]).toEqual([[1, 1], [2]]);
+  torch.disposeAll([x, outer, result]);
 });
 
 test('gradients and modes are those of the call', async () => {
