@@ -1,7 +1,7 @@
 /** The options objects of hand-written functions. */
 import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
-import { argumentError, describe, refusal, type TorchError } from '../errors/errors';
+import { argumentError, codedError, describe, refusal, type TorchError } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
 import { canonicalDtype, dtypeCodes } from './enums';
 
@@ -41,4 +41,43 @@ export function ownOptions<T extends object>(fn: string, options: T, known: read
     if (!(known as readonly string[]).includes(name)) throw unknownOption(fn, 'options', name, known);
   }
   return Object.assign(Object.create(null), options);
+}
+
+/** Whether a value is an object literal, also of another realm; a tensor, a Proxy or an instance of a class is not. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
+}
+
+/**
+ * Arguments that may be positional, in Python's order, or by name in one options object at the end. The first `required` ones
+ * are never that object.
+ */
+export function byName(
+  fn: string,
+  names: readonly string[],
+  required: number,
+  passed: readonly unknown[],
+): Record<string, unknown> {
+  let count = passed.length;
+  while (count > 0 && passed[count - 1] === undefined) count--;
+  const last = passed[count - 1];
+  const options = count > required && isPlainObject(last) ? last : null;
+  if (options !== null) count--;
+  if (count > names.length) {
+    const message = `${fn}: takes at most ${names.length} arguments, got ${count}`;
+    throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
+  }
+  const values = Object.create(null) as Record<string, unknown>;
+  for (let i = 0; i < count; i++) values[names[i]!] = passed[i];
+  if (options === null) return values;
+  for (const name of Object.keys(options)) {
+    const place = names.indexOf(name);
+    if (place < 0) throw unknownOption(fn, 'options', name, names);
+    const value = options[name];
+    if (place < count && values[name] !== undefined) throw argumentError(fn, name, 'to be passed once', value);
+    values[name] = value;
+  }
+  return values;
 }

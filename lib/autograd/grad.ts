@@ -1,7 +1,7 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of the same names. */
 
 import { native } from '../addon/native';
-import { ownOptions } from '../addon/options';
+import { isPlainObject, ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
 import { argumentError, codedError, refusal } from '../errors/errors';
 import { withoutRecording } from '../tensor/pending';
@@ -131,7 +131,18 @@ function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: b
  * The gradients of `outputs` with respect to each of `inputs`, in their order: Python's `torch.autograd.grad`. Nothing is
  * accumulated into `grad`. An input that the outputs do not depend on is an error, or null with `allowUnused`.
  */
-export function grad(outputs: Tensors, inputs: Tensors, options: GradOptions = {}): (Tensor | null)[] {
+export function grad(outputs: Tensors, inputs: Tensors, options?: GradOptions): (Tensor | null)[];
+export function grad(named: GradOptions & { outputs: Tensors; inputs: Tensors }): (Tensor | null)[];
+export function grad(...passed: unknown[]): (Tensor | null)[] {
+  if (passed.length === 1 && isPlainObject(passed[0])) {
+    const { outputs, inputs, ...options } = ownOptions('autograd.grad', passed[0], [
+      'outputs',
+      'inputs',
+      ...gradOptions,
+    ]);
+    return grad(outputs as Tensors, inputs as Tensors, options);
+  }
+  const [outputs, inputs, options = {}] = passed as [Tensors, Tensors, GradOptions?];
   const given = ownOptions('autograd.grad', options, gradOptions);
   const from = tensorsOf('autograd.grad', 'outputs', outputs);
   const to = tensorsOf('autograd.grad', 'inputs', inputs);

@@ -1,47 +1,9 @@
 /** Arguments of samplers and of `randomSplit`: positional in Python's order, or by name in one trailing options object. */
-import { types } from 'node:util';
-import { unknownOption } from '../addon/options';
 import type { classes } from '../call/classes';
 import { NativeObject } from '../call/object';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
 
 export type Generator = InstanceType<typeof classes.Generator>;
-
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
-  const prototype = Object.getPrototypeOf(value);
-  // Also objects of another realm.
-  return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
-}
-
-/** The arguments by name. The first `required` ones are never an options object. */
-export function byName(
-  fn: string,
-  names: readonly string[],
-  required: number,
-  passed: readonly unknown[],
-): Record<string, unknown> {
-  let count = passed.length;
-  while (count > 0 && passed[count - 1] === undefined) count--;
-  const last = passed[count - 1];
-  const options = count > required && isPlainObject(last) ? last : null;
-  if (options !== null) count--;
-  if (count > names.length) {
-    const message = `${fn}: takes at most ${names.length} arguments, got ${count}`;
-    throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
-  }
-  const values = Object.create(null) as Record<string, unknown>;
-  for (let i = 0; i < count; i++) values[names[i]!] = passed[i];
-  if (options === null) return values;
-  for (const name of Object.keys(options)) {
-    const place = names.indexOf(name);
-    if (place < 0) throw unknownOption(fn, 'options', name, names);
-    const value = options[name];
-    if (place < count && values[name] !== undefined) throw argumentError(fn, name, 'to be passed once', value);
-    values[name] = value;
-  }
-  return values;
-}
 
 export function flagOf(fn: string, name: string, value: unknown, usual: boolean): boolean {
   if (value === undefined) return usual;

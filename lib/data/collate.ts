@@ -1,11 +1,12 @@
 /** From samples to a batch. */
+import { isPlainObject } from '../addon/options';
 import { ops } from '../autograd/tuples';
 import { fromTypedArray, type TensorData, tensor } from '../elements/create';
 import { argumentError, codedError, describe } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { define, isPlainObject } from './arguments';
+import { define } from './arguments';
 
 const FN = 'utils.data.defaultCollate';
 const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, and arrays, objects and Maps of them';

@@ -1,10 +1,11 @@
 /** torch.utils.data's datasets. */
+import { byName } from '../addon/options';
 import { ops, refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { byName, type Generator, generatorOf, indexError, lengthOf } from './arguments';
+import { type Generator, generatorOf, indexError, lengthOf } from './arguments';
 import type { SampleContext } from './context';
 import { drawing, type Indices, Listed, numbersOf } from './order';
 

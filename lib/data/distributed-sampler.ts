@@ -1,9 +1,10 @@
 /** torch.utils.data.DistributedSampler: the samples of one rank, in PyTorch's order for the same seed. */
+import { byName } from '../addon/options';
 import { ops } from '../autograd/tuples';
 import { argumentError, codedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
-import { byName, flagOf, lengthOf } from './arguments';
+import { flagOf, lengthOf } from './arguments';
 import { type Chunk, type Draws, drawing } from './order';
 import { replicas } from './replicas';
 import { ChunkSampler } from './samplers';

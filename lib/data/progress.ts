@@ -1,6 +1,7 @@
 /** How far a pass has come, and the state dict of a loader. */
+import { isPlainObject } from '../addon/options';
 import { argumentError } from '../errors/errors';
-import { type Generator, isPlainObject } from './arguments';
+import type { Generator } from './arguments';
 import { type Mark, type Resume, stateAt } from './batches';
 import { fromBase64, setState, toBase64 } from './order';
 

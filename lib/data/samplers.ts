@@ -1,4 +1,5 @@
 /** torch.utils.data's samplers: PyTorch's order for the same seed and generator. */
+import { byName } from '../addon/options';
 import { ops } from '../autograd/tuples';
 import { tensor as makeTensor } from '../elements/create';
 import { argumentError } from '../errors/errors';
@@ -6,7 +7,7 @@ import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { byName, countOf, flagOf, type Generator, generatorOf, lengthOf } from './arguments';
+import { countOf, flagOf, type Generator, generatorOf, lengthOf } from './arguments';
 import { type Chunk, Draws, drawing, numbersOf } from './order';
 
 type Sized = { readonly length: number };
@@ -177,10 +178,11 @@ export class WeightedRandomSampler extends ChunkSampler {
 
   constructor(weights: ArrayLike<number> | Tensor, numSamples: number, options?: WeightedRandomSamplerOptions);
   constructor(weights: ArrayLike<number> | Tensor, numSamples: number, replacement?: boolean, generator?: unknown);
+  constructor(weights: ArrayLike<number> | Tensor, options: WeightedRandomSamplerOptions & { numSamples: number });
   constructor(...passed: unknown[]) {
     super();
     const fn = 'utils.data.WeightedRandomSampler';
-    const given = byName(fn, ['weights', 'numSamples', 'replacement', 'generator'], 2, passed);
+    const given = byName(fn, ['weights', 'numSamples', 'replacement', 'generator'], 1, passed);
     this.numSamples = countOf(fn, 'numSamples', given.numSamples);
     this.replacement = flagOf(fn, 'replacement', given.replacement, true);
     this._generator = generatorOf(fn, given.generator);
@@ -227,10 +229,11 @@ export class BatchSampler extends Sampler<number[]> {
 
   constructor(sampler: Iterable<number>, batchSize: number, options: BatchSamplerOptions);
   constructor(sampler: Iterable<number>, batchSize: number, dropLast: boolean);
+  constructor(sampler: Iterable<number>, options: BatchSamplerOptions & { batchSize: number });
   constructor(...passed: unknown[]) {
     super();
     const fn = 'utils.data.BatchSampler';
-    const given = byName(fn, ['sampler', 'batchSize', 'dropLast'], 2, passed);
+    const given = byName(fn, ['sampler', 'batchSize', 'dropLast'], 1, passed);
     this.sampler = given.sampler as Iterable<number>;
     if (typeof (given.sampler as Iterable<number> | undefined)?.[Symbol.iterator] !== 'function') {
       throw argumentError(fn, 'sampler', 'an iterable of indices', given.sampler);

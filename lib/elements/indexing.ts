@@ -98,7 +98,7 @@ function view(fn: string, self: Tensor, given: readonly Index[]): { view: Tensor
   if (indices.filter((index) => index === '...').length > 1) {
     throw argumentError(fn, 'indices', "at most one '...'", [...given]);
   }
-  let result = self.alias();
+  let result = self;
   let dim = 0;
   const advanced: (Tensor | null)[] = [];
   const pass = () => {
@@ -147,7 +147,8 @@ export function at(self: Tensor, indices: readonly Index[]): Tensor {
   const read = indices.map(readIndex);
   return ownScope(() => {
     const { view: chosen, advanced } = view('at', self, read);
-    return advanced.length > 0 ? chosen.index(advanced) : chosen;
+    if (advanced.length > 0) return chosen.index(advanced);
+    return chosen === self ? self.alias() : chosen;
   });
 }
 

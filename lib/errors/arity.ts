@@ -123,7 +123,7 @@ const most: Readonly<Record<string, number>> = {
   'nn.init.kaimingNormal_': 5,
   'nn.init.orthogonal_': 3,
   'nn.init.sparse_': 4,
-  'nn.utils.clipGradNorm_': 3,
+  'nn.utils.clipGradNorm_': 4,
   'nn.utils.clipGradValue_': 2,
   'nn.utils.parametersToVector': 1,
   'nn.utils.vectorToParameters': 2,

@@ -1,8 +1,7 @@
 /** Constructor arguments of modules: positional in Python's order, or by name in one trailing options object. */
-import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
-import { unknownOption } from '../addon/options';
+import { isPlainObject, unknownOption } from '../addon/options';
 import { argumentError, codedError } from '../errors/errors';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -176,13 +175,6 @@ export interface Factory {
 /** Options for ops that make tensors. */
 export function made({ device, dtype }: Factory): Record<string, unknown> {
   return { ...(device === null ? {} : { device }), ...(dtype === null ? {} : { dtype }) };
-}
-
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
-  const prototype = Object.getPrototypeOf(value);
-  // Also objects of another realm.
-  return prototype === null || (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf'));
 }
 
 export const nameOf = (module: string): string => (module.startsWith('optim.') ? module : `nn.${module}`);

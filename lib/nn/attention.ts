@@ -1,10 +1,12 @@
 /** Attention. */
+
 import { native } from '../addon/native';
+import { isPlainObject } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, factory, flag, float, int, isPlainObject, nameOf, orNull, read } from './arguments';
+import { type Args, factory, flag, float, int, nameOf, orNull, read } from './arguments';
 import { constant_, xavierNormal_, xavierUniform_ } from './init';
 import { parameter } from './layer';
 import { type FactoryArgs, Linear } from './linear';

@@ -1,8 +1,8 @@
 /** Modules that hold modules or parameters. */
+import { isPlainObject } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { isPlainObject } from './arguments';
 import { Module } from './module';
 import { Parameter } from './parameter';
 import { joinsRepeated } from './release';

@@ -1,11 +1,10 @@
 /** Moving modules to devices, and converting their dtypes. */
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
-import { ownOptions } from '../addon/options';
+import { isPlainObject, ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { isPlainObject } from './arguments';
 import { setData } from './parameter';
 
 export interface ToOptions {

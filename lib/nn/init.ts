@@ -1,11 +1,11 @@
 /** torch.nn.init: fills tensors, with the same draws of random numbers as Python. Each gives the tensor itself. */
+import { byName, isPlainObject } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { asGiven, bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { isPlainObject } from './arguments';
 import { fans } from './fans';
 import { isSkipping } from './filling';
 import { aten, linalg } from './ops';
@@ -25,7 +25,13 @@ const linearKinds = [
 ];
 
 /** The factor by which a nonlinearity shrinks values. `param` is the slope of 'leaky_relu'. */
-export function calculateGain(nonlinearity: string, param: number | null = null): number {
+export function calculateGain(nonlinearity: string, param?: number | null | { param?: number | null }): number;
+export function calculateGain(...passed: unknown[]): number {
+  const given = byName('nn.init.calculateGain', ['nonlinearity', 'param'], 1, passed);
+  const { nonlinearity, param = null } = given as { nonlinearity: string; param?: number | null };
+  if (typeof nonlinearity !== 'string') {
+    throw argumentError('nn.init.calculateGain', 'nonlinearity', 'a string', nonlinearity);
+  }
   const kind = nonlinearity === 'leakyRelu' ? 'leaky_relu' : nonlinearity.replace('convTranspose', 'conv_transpose');
   if (linearKinds.includes(kind)) return 1;
   switch (kind) {

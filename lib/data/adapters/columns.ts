@@ -1,4 +1,5 @@
 /** Tables in memory: columns by name, and the dataset of their rows. */
+import { isPlainObject } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
 import { fromTypedArray, type TypedArray, tensor } from '../../elements/create';
 import { argumentError, codedError, describe, type TorchError } from '../../errors/errors';
@@ -6,7 +7,7 @@ import { ownScope } from '../../lifetimes/scope';
 import { tensors } from '../../lifetimes/walk';
 import { isTypedArray } from '../../tensor/nested';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { indexError, isPlainObject } from '../arguments';
+import { indexError } from '../arguments';
 import { Dataset } from '../dataset';
 import { Listed } from '../order';
 

@@ -1,6 +1,6 @@
 /** The place in a list of files that are read in order. */
+import { isPlainObject } from '../../addon/options';
 import { argumentError } from '../../errors/errors';
-import { isPlainObject } from '../arguments';
 
 export interface Cursor {
   /** The number of the file. */

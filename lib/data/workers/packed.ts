@@ -1,9 +1,10 @@
 /** Values with tensors as messages: a tensor crosses as a token of `share()`, its memory is not copied. */
+
 import { types } from 'node:util';
 import { native } from '../../addon/native';
+import { isPlainObject } from '../../addon/options';
 import { fromShared, type SharedTensor, SharedToken, share } from '../../tensor/share';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { isPlainObject } from '../arguments';
 
 /** A message. A clone keeps identities, so the tokens in `value` are those of the list. */
 export interface Packed {

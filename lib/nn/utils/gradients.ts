@@ -1,5 +1,5 @@
 /** Clipping of gradients, and parameters as one vector. */
-import { ownOptions } from '../../addon/options';
+import { byName } from '../../addon/options';
 import { flagOf } from '../../autograd/grad';
 import { inGradMode } from '../../autograd/mode';
 import { argumentError, codedError } from '../../errors/errors';
@@ -37,12 +37,20 @@ export interface ClipOptions {
 }
 
 /** Scales gradients in place, so that their norm is at most `maxNorm`. Gives the norm before. */
-export function clipGradNorm_(parameters: Tensors, maxNorm: number, options: ClipOptions | number = {}): Tensor {
+export function clipGradNorm_(
+  parameters: Tensors,
+  maxNorm: number,
+  normType?: ClipOptions | number,
+  errorIfNonfinite?: boolean,
+): Tensor;
+export function clipGradNorm_(parameters: Tensors, options: ClipOptions & { maxNorm: number }): Tensor;
+export function clipGradNorm_(...passed: unknown[]): Tensor {
   const fn = 'clipGradNorm_';
-  const given = typeof options === 'number' ? { normType: options } : options;
-  const { normType = 2, ...others } = ownOptions(`nn.utils.${fn}`, given, ['normType', 'errorIfNonfinite']);
-  const errorIfNonfinite = flagOf(`nn.utils.${fn}`, 'errorIfNonfinite', others.errorIfNonfinite, false);
-  const list = listOf(fn, parameters);
+  const names = ['parameters', 'maxNorm', 'normType', 'errorIfNonfinite'];
+  const given = byName(`nn.utils.${fn}`, names, 1, passed);
+  const { maxNorm, normType = 2 } = given as { maxNorm: number; normType?: number };
+  const errorIfNonfinite = flagOf(`nn.utils.${fn}`, 'errorIfNonfinite', given.errorIfNonfinite, false);
+  const list = listOf(fn, given.parameters as Tensors);
   demandNumber(fn, 'maxNorm', maxNorm);
   demandNumber(fn, 'normType', normType);
   return inGradMode(false, () =>
@@ -67,8 +75,11 @@ export function clipGradNorm_(parameters: Tensors, maxNorm: number, options: Cli
 }
 
 /** Limits each value of the gradients in place to `-clipValue` to `clipValue`. */
-export function clipGradValue_(parameters: Tensors, clipValue: number): void {
-  const list = listOf('clipGradValue_', parameters);
+export function clipGradValue_(parameters: Tensors, clipValue: number | { clipValue: number }): void;
+export function clipGradValue_(...passed: unknown[]): void {
+  const given = byName('nn.utils.clipGradValue_', ['parameters', 'clipValue'], 1, passed);
+  const { clipValue } = given as { clipValue: number };
+  const list = listOf('clipGradValue_', given.parameters as Tensors);
   demandNumber('clipGradValue_', 'clipValue', clipValue);
   inGradMode(false, () =>
     ownScope(() => {

@@ -1,4 +1,5 @@
 /** torch.nn.utils.prune. */
+import { byName } from '../../addon/options';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
@@ -123,20 +124,37 @@ export interface GlobalOptions {
   importanceScores?: readonly (Tensor | null)[] | null | undefined;
 }
 
+type PruningMethod = new (amount: number) => BasePruningMethod;
+
+interface GlobalArguments extends GlobalOptions {
+  parameters: Iterable<Place>;
+  pruningMethod: PruningMethod;
+}
+
 /** Prunes several parameters as one: by default those values that are the smallest of all. */
 export function globalUnstructured(
   parameters: Iterable<Place>,
-  pruningMethod: new (amount: number) => BasePruningMethod,
+  pruningMethod: PruningMethod,
   options: GlobalOptions,
-): void {
+): void;
+export function globalUnstructured(
+  parameters: Iterable<Place>,
+  options: GlobalOptions & { pruningMethod: PruningMethod },
+): void;
+export function globalUnstructured(...passed: unknown[]): void {
   const fn = at('globalUnstructured');
+  const given = byName(fn, ['parameters', 'pruningMethod', 'importanceScores', 'amount'], 1, passed);
+  const { parameters, pruningMethod, ...options } = given as unknown as GlobalArguments;
+  if (typeof pruningMethod !== 'function') {
+    throw argumentError(fn, 'pruningMethod', 'a class of torch.nn.utils.prune', pruningMethod);
+  }
   const places = typeof parameters?.[Symbol.iterator] === 'function' ? [...parameters] : [];
   const isPlace = (place: unknown) =>
     Array.isArray(place) && place[0] instanceof Module && isTensor(propertiesOf(place[0])[place[1]]);
   if (places.length === 0 || !places.every(isPlace)) {
     throw argumentError(fn, 'parameters', 'a list of [module, name of a parameter]', parameters);
   }
-  const { amount, importanceScores } = options ?? {};
+  const { amount, importanceScores } = options;
   const scores = importanceScores ?? places.map(() => null);
   if (!Array.isArray(scores) || scores.length !== places.length) {
     throw argumentError(fn, 'importanceScores', `a list of ${places.length}, one for each parameter`, scores);

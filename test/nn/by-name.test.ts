@@ -1,0 +1,54 @@
+/** Required arguments by name, as Python programs write them. */
+import { settled, torch, untyped } from '../support/torch';
+
+const { nn } = torch;
+
+test('clipping of gradients', () => {
+  const before = settled();
+  const clipped = (clip: (w: any) => unknown): unknown => {
+    const w = torch.ones([4], { requiresGrad: true });
+    w.mul(3).sum().backward();
+    const given = clip(w);
+    (given as { dispose?(): void } | undefined)?.dispose?.();
+    const values = w.grad!.mul(1e4).round().toArray();
+    w.dispose();
+    return values;
+  };
+  const positional = clipped((w) => nn.utils.clipGradNorm_([w], 1, { normType: 1 }));
+  expect(clipped((w) => nn.utils.clipGradNorm_([w], { maxNorm: 1, normType: 1 }))).toEqual(positional);
+  expect(clipped((w) => nn.utils.clipGradNorm_([w], 1, 1, true))).toEqual(positional);
+  expect(clipped((w) => nn.utils.clipGradValue_([w], { clipValue: 2 }))).toEqual([2e4, 2e4, 2e4, 2e4]);
+  expect(() => untyped.nn.utils.clipGradNorm_([], { maxnorm: 1 })).toThrow(
+    "nn.utils.clipGradNorm_: argument 'options': expected options among parameters, maxNorm, normType, " +
+      "errorIfNonfinite, got 'maxnorm'; did you mean 'maxNorm'?",
+  );
+  expect(settled()).toEqual(before);
+});
+
+test('gains, samplers and gradients', () => {
+  expect(nn.init.calculateGain('leaky_relu', { param: 0.2 })).toBe(nn.init.calculateGain('leaky_relu', 0.2));
+  expect(() => untyped.nn.init.calculateGain()).toThrow(
+    "nn.init.calculateGain: argument 'nonlinearity': expected a string, got undefined",
+  );
+  const { WeightedRandomSampler, BatchSampler } = torch.utils.data;
+  expect([...new WeightedRandomSampler([0, 1, 0], { numSamples: 3, replacement: true })]).toEqual([1, 1, 1]);
+  expect([...new BatchSampler([4, 5, 6], { batchSize: 2, dropLast: false })]).toEqual([[4, 5], [6]]);
+
+  const x = torch.tensor([1, 2], { requiresGrad: true });
+  const outputs = x.mul(x).sum();
+  const [gradient] = torch.autograd.grad({ outputs, inputs: x, createGraph: true });
+  expect([gradient!.toArray(), gradient!.requiresGrad]).toEqual([[2, 4], true]);
+  expect(() => untyped.autograd.grad({ outputs, inputs: x, retaingraph: true })).toThrow(/did you mean 'retainGraph'/);
+  torch.disposeAll([x, outputs, gradient!]);
+});
+
+test('global pruning', () => {
+  const layers = [new nn.Linear(2, 2), new nn.Linear(2, 2)];
+  const places = layers.map((layer) => [layer, 'weight'] as const);
+  nn.utils.prune.globalUnstructured(places, { pruningMethod: nn.utils.prune.L1Unstructured, amount: 0.5 });
+  const zeros = layers.map((layer) => Number(layer.weight.eq(0).sum().item()));
+  expect(zeros[0]! + zeros[1]!).toBe(4);
+  expect(() => untyped.nn.utils.prune.globalUnstructured(places, { amount: 0.5 })).toThrow(
+    "argument 'pruningMethod': expected a class of torch.nn.utils.prune, got undefined",
+  );
+});
