@@ -74,7 +74,7 @@ export function byName(
   if (options === null) return values;
   for (const name of Object.keys(options)) {
     const place = names.indexOf(name);
-    if (place < 0) throw unknownOption(fn, 'options', name, names);
+    if (place < 0) throw unknownOption(fn, 'options', name, names.slice(required));
     const value = options[name];
     if (place < count && values[name] !== undefined) throw argumentError(fn, name, 'to be passed once', value);
     values[name] = value;

@@ -95,6 +95,14 @@ function jsName(word: string): string {
 const INT64 = "; number arrays make float32: pass { dtype: 'int64' }";
 const constants: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' };
 
+/** The backends that libtorch has a kernel for, from its list of registrations, which is mostly fallbacks. */
+function onlyFor(registered: string): string {
+  const backends = [
+    ...registered.matchAll(/^(\w*(?:CPU|CUDA|HIP|XPU|MPS)): registered at \S*\/Register\w+\.cpp:\d+ \[kernel\]/gm),
+  ];
+  return backends.length === 0 ? '' : `; libtorch has it for ${backends.map(([, name]) => name).join(', ')}`;
+}
+
 /** Applied in this order: removals, then rewording, then names. */
 export const translations: readonly Translation[] = [
   // Irrelevant to callers.
@@ -113,8 +121,8 @@ export const translations: readonly Translation[] = [
   {
     name: 'backend',
     pattern:
-      /(Could not run '[^']*' with arguments from the '[^']*' backend|no fake impl or Meta kernel registered)\. (?:This could be|You may have)[^\n]*/,
-    to: '$1',
+      /(Could not run '[^']*' with arguments from the '[^']*' backend|no fake impl or Meta kernel registered)\. (?:This could be|You may have)[^\n]*((?:\n+\w+: (?:fallthrough )?registered at [^\n]*)*)\n*/,
+    to: (_, failure, registered) => `${failure!}${onlyFor(registered ?? '')}`,
   },
   { name: 'issue', pattern: /,? (?:please )?see https:\/\/github\.com\/pytorch\/\S+/, to: '' },
 

@@ -157,6 +157,10 @@ export function set(self: Tensor, indices: Index | readonly Index[], given: unkn
   const read = readIndex(indices as Index);
   const list = Array.isArray(read) ? (read as readonly Index[]) : [read];
   const value = readValue(given);
+  if (self.layout !== 'strided') {
+    // What select() gives of a sparse tensor is a copy, so that nothing would be written.
+    throw refusal('set', 'self', 'a strided tensor', `one of the layout ${self.layout}, which cannot be assigned to`);
+  }
   ownScope(() => {
     const { view: chosen, advanced } = view('set', self, list);
     const source = isTensor(value) ? value : undefined;

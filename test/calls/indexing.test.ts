@@ -1,6 +1,6 @@
 /** `at` and `set` where PyTorch's rules are easy to get wrong. Expected values are PyTorch's. */
 import torch from 'libtorch-node';
-import { balanced } from '../support/torch';
+import { balanced, untyped } from '../support/torch';
 
 /** Runs `fn` in a scope and checks that it does not leak. */
 const scoped = (fn: () => void): void => balanced(() => torch.scope(fn));
@@ -86,5 +86,33 @@ test('a nested tensor does not have sizes: an error with a code, and it can be l
     const inspect = Symbol.for('nodejs.util.inspect.custom');
     expect((nested as unknown as Record<symbol, () => string>)[inspect]!()).toBe(
       'nested_tensor([\n  tensor([1., 1.]),\n  tensor([1., 1., 1.])\n])',
+    );
+  }));
+
+test('sparse tensors are read as in Python, and refuse to be assigned to', () =>
+  scoped(() => {
+    const sparse = untyped.sparseCooTensor(
+      torch.tensor([
+        [0n, 1n, 1n],
+        [2n, 0n, 2n],
+      ]),
+      torch.tensor([3, 4, 5]),
+      [2, 3],
+    );
+    const dense = (part: any) => (part.layout === 'strided' ? part : part.toDense()).toArray();
+    expect(sparse.at(0, 2).item()).toBe(3);
+    expect([sparse.at(0), sparse.at(-1), sparse.at('...', 2), sparse.at(null)].map(dense)).toEqual([
+      [0, 0, 3],
+      [4, 0, 5],
+      [3, 5],
+      [
+        [
+          [0, 0, 3],
+          [4, 0, 5],
+        ],
+      ],
+    ]);
+    expect(() => sparse.set([0, 0], 1)).toThrow(
+      "set: argument 'self': expected a strided tensor, got one of the layout sparse_coo, which cannot be assigned to",
     );
   }));

@@ -218,12 +218,12 @@ test('options of clipGradNorm_ are checked', () => {
     const { code, message } = thrown(() => utils.clipGradNorm_(weight, 1, options));
     return `${code} ${message}`;
   });
-  const unknown = "argument 'options': expected options among normType, errorIfNonfinite, got ";
+  const unknown = "argument 'options': expected options among maxNorm, normType, errorIfNonfinite, got ";
   expect(messages).toEqual(
     [
       `${unknown}'norm_type'; did you mean 'normType'?`,
       `${unknown}'normtype'; did you mean 'normType'?`,
-      "argument 'options': expected an object, got null",
+      "argument 'normType': expected a number, got null",
       "argument 'errorIfNonfinite': expected a boolean, got 1",
     ].map((text) => `ERR_TORCH_ARGUMENT nn.utils.clipGradNorm_: ${text}`),
   );

@@ -124,8 +124,10 @@ export interface GlobalOptions {
   importanceScores?: readonly (Tensor | null)[] | null | undefined;
 }
 
-type PruningMethod = new (amount: number) => BasePruningMethod;
+/** @internal */
+export type PruningMethod = new (amount: number) => BasePruningMethod;
 
+/** @internal */
 interface GlobalArguments extends GlobalOptions {
   parameters: Iterable<Place>;
   pruningMethod: PruningMethod;
