@@ -20,7 +20,7 @@ test('clipping of gradients', () => {
   expect(clipped((w) => nn.utils.clipGradValue_([w], { clipValue: 2 }))).toEqual([2e4, 2e4, 2e4, 2e4]);
   expect(() => untyped.nn.utils.clipGradNorm_([], { maxnorm: 1 })).toThrow(
     "nn.utils.clipGradNorm_: argument 'options': expected options among maxNorm, normType, errorIfNonfinite, " +
-      " got 'maxnorm'; did you mean 'maxNorm'?",
+      "got 'maxnorm'; did you mean 'maxNorm'?",
   );
   expect(settled()).toEqual(before);
 });
