@@ -4,6 +4,7 @@ import { dtypeCodes } from '../addon/enums';
 import { argumentError, refusal } from '../errors/errors';
 import { firstOutside, holdsFloats, isInteger, isUnsigned, rangeText } from '../errors/integers';
 import { isComplex } from '../errors/values';
+import { isTensor } from './tensor';
 
 export type TypedArray =
   | Int8Array
@@ -272,13 +273,11 @@ export function flatten(
       const array = float === 'float32' ? new Float32Array(2 * count) : new Float64Array(2 * count);
       return result(array, float === 'float32' ? 'complex64' : 'complex128', complexInto(array));
     }
-    default:
-      throw argumentError(
-        fn,
-        'data',
-        `numbers, bigints, booleans, complex numbers, nested arrays or a typed array${elsewhere(first)}`,
-        first,
-      );
+    default: {
+      const hint = isTensor(first) ? ' (torch.stack(list) joins Tensors)' : elsewhere(first);
+      const expected = `numbers, bigints, booleans, complex numbers, nested arrays or a typed array${hint}`;
+      throw argumentError(fn, 'data', expected, first);
+    }
   }
 }
 
