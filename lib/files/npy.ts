@@ -3,7 +3,7 @@ import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } fr
 import { dtypeCodes } from '../addon/enums';
 import { ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
-import { argumentError, codedError, type TorchError } from '../errors/errors';
+import { argumentError, codedError, disposedError, type TorchError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -140,11 +140,12 @@ const wantedNpy: Wanted = { fn: 'npy.load', format: 'npy', fail };
 const wantedNpz: Wanted = { fn: 'npz.load', format: 'npz', fail: failZip };
 
 /** The bytes before the elements. */
-function headOf(fn: string, tensor: Tensor): NodeBuffer {
-  if (!isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor', tensor);
+function headOf(fn: string, tensor: Tensor, argument = 'tensor'): NodeBuffer {
+  if (!isTensor(tensor)) throw argumentError(fn, argument, 'a Tensor', tensor);
+  if (tensor.disposed) throw disposedError(fn, tensor._handle, argument);
   const known = namesOf.get(tensor.dtype);
   if (known === undefined || tensor.layout !== 'strided') {
-    throw argumentError(fn, 'tensor', 'a dense Tensor of a dtype that NumPy supports', tensor);
+    throw argumentError(fn, argument, 'a dense Tensor of a dtype that NumPy supports', tensor);
   }
   const { shape } = tensor;
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
@@ -236,7 +237,7 @@ function checkTensors(fn: string, tensors: unknown): void {
 function* addArrays(fn: string, tensors: Record<string, Tensor>, zip: ZipWriter): Generator<void> {
   for (const [name, given] of Object.entries(tensors)) {
     const tensor = bare(given);
-    ownScope(() => zip.add(`${name}.npy`, headOf(fn, tensor), flat(tensor)));
+    ownScope(() => zip.add(`${name}.npy`, headOf(fn, tensor, `tensors.${name}`), flat(tensor)));
     yield;
   }
   zip.end();
@@ -337,7 +338,7 @@ export const npz = {
   saveToStream(tensors: Record<string, Tensor>): ByteStream {
     checkTensors('npz.saveToStream', tensors);
     const entries = Object.entries(tensors).map(([name, tensor]) => [name, bare(tensor)] as const);
-    for (const [, tensor] of entries) headOf('npz.saveToStream', tensor);
+    for (const [name, tensor] of entries) headOf('npz.saveToStream', tensor, `tensors.${name}`);
     const held = entries.map(([name, tensor]) => [name, tensor.detach() as Tensor] as const);
     return byteStream(
       chunksOfNpz('npz.saveToStream', Object.fromEntries(held)),

@@ -7,7 +7,7 @@ import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../
 import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
-import { argumentError, codedError, type TorchError } from '../errors/errors';
+import { argumentError, codedError, disposedError, type TorchError } from '../errors/errors';
 import { Complex } from '../errors/values';
 import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
@@ -271,6 +271,7 @@ class Storages {
 }
 
 function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor[]): Reduce {
+  if (tensor.disposed) throw disposedError('save', tensor._handle, path);
   const known = storageOf.get(tensor.dtype);
   const bytes = known?.bytes ?? (tensor.dtype === 'complex32' ? undefined : untypedSizes[tensor.dtype]);
   if (bytes === undefined || tensor.layout !== 'strided') {

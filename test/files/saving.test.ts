@@ -236,3 +236,19 @@ test('more tensors than the reader allows gaps between its memo indices', () => 
     }),
   );
 });
+
+test('the error for a disposed tensor says where it is', () => {
+  const gone = torch.ones([2]);
+  gone.dispose();
+  const texts = [
+    () => torch.saveToBuffer({ layers: [{ weight: gone }] }),
+    () => torch.safetensors.save({ weight: gone }, at('gone.safetensors')),
+    () => torch.npz.save({ weight: gone }, at('gone.npz')),
+  ].map((save) => (thrown(save) as Error).message);
+  expect(texts).toEqual([
+    "save: argument 'value.layers[0].weight': the tensor was disposed",
+    "safetensors.save: argument 'tensors.weight': the tensor was disposed",
+    "npz.save: argument 'tensors.weight': the tensor was disposed",
+  ]);
+  expect(fs.readdirSync(folder).filter((name) => name.startsWith('gone'))).toEqual([]);
+});

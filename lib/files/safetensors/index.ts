@@ -7,7 +7,7 @@ import { dtypeCodes } from '../../addon/enums';
 import { ownOptions } from '../../addon/options';
 import { spaces } from '../../call/functions';
 import { fromTypedArray } from '../../elements/create';
-import { argumentError, codedError } from '../../errors/errors';
+import { argumentError, codedError, disposedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { bare } from '../../tensor/second-name';
 import { isTensor, type Tensor } from '../../tensor/tensor';
@@ -217,6 +217,7 @@ function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
     const tensor = bare(given);
     if (!isTensor(tensor)) throw argumentError(fn, `tensors.${name}`, 'a Tensor', tensor);
     if (name === '__metadata__') throw argumentError(fn, 'tensors', 'names other than __metadata__', name);
+    if (tensor.disposed) throw disposedError(fn, tensor._handle, `tensors.${name}`);
     const dtype = namesOf.get(tensor.dtype);
     if (dtype === undefined || tensor.layout !== 'strided') {
       throw argumentError(fn, `tensors.${name}`, 'a dense Tensor of a dtype that safetensors supports', tensor);
