@@ -317,7 +317,7 @@ const asJudged = (judgement: Judgement) =>
 
 function unknownSite(capture: Capture): SiteReport {
   return {
-    file: '(seen by no tensor)',
+    file: '(not in JS tensors)',
     line: 0,
     column: 0,
     function: '',

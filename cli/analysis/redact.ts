@@ -9,7 +9,7 @@ import type { StackTotals } from './stacks';
 
 const REDACTED = '(redacted)';
 /** Names of frames without a line that leak-audit itself gives; a program can use any name. */
-const OWN_WORDS = new Set(['(no JavaScript stack)', '(before attach)', '(seen by no tensor)']);
+const OWN_WORDS = new Set(['(no JavaScript stack)', '(before attach)', '(not in JS tensors)']);
 /** The reasons for a capture's end that leak-audit itself writes. */
 const OWN_ENDS = new Set(['exit', 'detached', 'abandoned', 'killed', 'no tensors']);
 

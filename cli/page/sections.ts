@@ -255,7 +255,7 @@ export function labelTables({ labels }: PageData): string {
 }
 
 /** Memory outside tensors, at the end and at its peak. */
-export function unexplained({ summary }: Report, timeline: Timeline): string {
+export function outsideTensors({ summary }: Report, timeline: Timeline): string {
   const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0);
   const hidden = timeline.allocated.map((bytes, i) => Math.max(0, bytes - timeline.live[i]!));
   const outside = timeline.rss.map((bytes, i) => Math.max(0, bytes - timeline.allocated[i]!));

@@ -5,7 +5,15 @@ import * as path from 'node:path';
 import type { PageData } from '../page/data';
 import { embeddedJson, escapeHtml } from '../page/escape';
 import type { HiddenMemory } from '../page/hidden';
-import { ageHistogram, figures, labelTables, oldestTable, rankTable, siteTable, unexplained } from '../page/sections';
+import {
+  ageHistogram,
+  figures,
+  labelTables,
+  oldestTable,
+  outsideTensors,
+  rankTable,
+  siteTable,
+} from '../page/sections';
 import { plainColors } from '../terminal/colors';
 import { formatCount, formatDuration } from '../terminal/units';
 import { verdictSentence } from '../wording/sentence';
@@ -91,7 +99,7 @@ ${oldestTable(data, folder)}</section>
 ${hidden === undefined ? '' : hiddenSection(hidden)}
 <section aria-labelledby="h-rest"><h2 id="h-rest">Memory outside tensors</h2>
 <div class="chart" id="process"></div>
-${unexplained(report, timeline)}</section>
+${outsideTensors(report, timeline)}</section>
 </main>
 <script type="application/json" id="data">${embeddedJson({ timeline, flame, births, ranges, hidden, peakBytes: summary.peakLiveBytes })}</script>
 <script>${script}</script>

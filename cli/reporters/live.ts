@@ -54,7 +54,7 @@ const COLUMNS: Column[] = [
   { title: 'live', width: 10, cell: ({ bytes }) => formatBytes(bytes) },
   { title: 'allocated', width: 10, dropOrder: 3, cell: ({ allocatedBytes }) => formatBytes(allocatedBytes) },
   {
-    title: 'unexplained',
+    title: 'not in JS',
     width: 11,
     dropOrder: 2,
     cell: ({ bytes, allocatedBytes }) => formatBytes(Math.max(0, allocatedBytes - bytes)),

@@ -120,7 +120,7 @@ test('a graph that was counted too seldom to be judged still names the line that
 test('memory held by something other than a graph has the line that made it', () => {
   const report = reportOf({ nodes: () => 0 });
   expect(report.sites[0]).toMatchObject({ line: 10, verdict: 'leak', graph: null });
-  expect(report.sites.map(({ file }) => file)).not.toContain('(seen by no tensor)');
+  expect(report.sites.map(({ file }) => file)).not.toContain('(not in JS tensors)');
 });
 
 test('a graph too large to count is marked, and thinned rounds keep what graphs hold', () => {

@@ -157,7 +157,7 @@ test('with totals only, memory of tensors is not counted as hidden memory', () =
   };
   expect(growing(40_000)).toMatchObject({ verdict: 'insufficient', sites: [], summary: { insufficient: 'counters' } });
   expect(growing(20_000).sites).toEqual([
-    expect.objectContaining({ file: '(seen by no tensor)', verdict: 'leak', hiddenGrowthBytesPerMinute: 4_800_000 }),
+    expect.objectContaining({ file: '(not in JS tensors)', verdict: 'leak', hiddenGrowthBytesPerMinute: 4_800_000 }),
   ]);
 });
 
@@ -345,9 +345,9 @@ describe('hidden growth is a leak, attributed to', () => {
   test('else it is not attributed', () => {
     const report = capture(0, 5000);
     expect(report.verdict).toBe('leak');
-    expect(report.sites[0]).toMatchObject({ file: '(seen by no tensor)', line: 0, verdict: 'leak' });
+    expect(report.sites[0]).toMatchObject({ file: '(not in JS tensors)', line: 0, verdict: 'leak' });
     expect(renderText(report, { colors, folder: '/srv' })).toMatch(
-      /LEAK {2}\(seen by no tensor\) most likely retains 2\.3 MiB per minute that no tensor accounts for/,
+      /LEAK {2}\(not in JS tensors\) most likely retains 2\.3 MiB per minute that no tensor accounts for/,
     );
   });
 });

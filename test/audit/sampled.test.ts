@@ -70,7 +70,7 @@ test('growth without a sample is a leak of an unknown line, never clean', () => 
 test('memory without tensors is what exceeds the exact totals', () => {
   expect(sampled({ oneOf: 1000, live: () => 5, hidden: (i) => i * 40_000 })).toMatchObject({
     verdict: 'leak',
-    sites: [{ file: '(seen by no tensor)' }],
+    sites: [{ file: '(not in JS tensors)' }],
   });
 });
 
