@@ -209,6 +209,11 @@ const refused: [program: string, text: string][] = [
   ['{ let h; h = a; h = h.t(); h.mm(a.t()) }', 'shapes [3,2] and [3,2] do not multiply: 2 is not 3'],
   ['{ let h; h = a; if (i.dim()) h = h.t(); h.add(b) }', 'shapes [3,2] and [4,5] do not broadcast: 2 is not 5'],
   ['{ let h; h = a; h = torch.cat([h, h]); h.view(5, 2) }', 'shape [4,3] has 12 elements, which [5,2] cannot have'],
+  // A limit of the compiler, which docs/types.md explains.
+  [
+    '{ const g = new torch.nn.GRU(3, 4); let h: torch.Tensor | null = null; for (;;) { const [, n] = g.forward(a, h); h = n } }',
+    "'n' implicitly has type 'any'",
+  ],
 ];
 
 /** Programs whose error has the sentence once, without other overloads. */

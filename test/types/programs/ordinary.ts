@@ -186,3 +186,49 @@ export async function place(weights: string, model: string) {
   torch.cuda.memory(device);
   return torch.cat([x.flatten(), later.to(x.device).flatten(), ...loaded]);
 }
+
+/** States that are null before the first step: docs/types.md, "A variable that changes its shape". */
+export function steps(xs: Iterable<Tensor>): unknown[] {
+  const gru = new torch.nn.GRU(3, 4);
+  let h = null as Tensor | null;
+  const lstm: torch.nn.LSTM = new torch.nn.LSTM(3, 4);
+  let state = null as [Tensor, Tensor] | null;
+  let parts = null as [Tensor, Tensor] | null;
+  let cache = null as Tensor | null;
+  let best = null as Tensor | null;
+  let largest: Tensor | null = null;
+  for (const x of xs) {
+    const [y, hn] = gru.forward(x, h);
+    y.sum().backward();
+    h = hn.detach();
+    const [, next] = lstm.forward(x, state);
+    state = next;
+    const [, [hidden, cell]] = lstm.forward(x, parts);
+    parts = [hidden.detach(), cell.detach()];
+    const k = cache === null ? x : torch.cat([cache, x], 0);
+    cache = k;
+    const v = best ? torch.maximum(best, x) : x;
+    best = v;
+    largest = largest ? torch.maximum(largest, x) : x;
+  }
+  return [h, state, parts, cache, best, largest];
+}
+
+/** The same in a parameter and in a property, and with cells, whose signature is neither generic nor overloaded. */
+export class Memory {
+  cache: Tensor | null = null;
+  remember(xs: Iterable<Tensor>, h: Tensor | null = null): Tensor | null {
+    const gru = new torch.nn.GRU(3, 4);
+    const cell = new torch.nn.GRUCell(3, 4);
+    let last: Tensor | null = null;
+    for (const x of xs) {
+      const [, hn] = gru.forward(x, h);
+      h = hn.detach();
+      const k = this.cache === null ? x : torch.cat([this.cache, x], 0);
+      this.cache = k;
+      const next = cell.forward(x, last);
+      last = next.detach();
+    }
+    return last ?? h;
+  }
+}
