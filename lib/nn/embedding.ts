@@ -1,4 +1,5 @@
 /** Embeddings. */
+import type { DType } from '../../types/base';
 import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, nameOf, orNull, read, tensor, text } from './arguments';
@@ -84,7 +85,7 @@ export class Embedding extends Module {
   normType: number;
   scaleGradByFreq: boolean;
   sparse: boolean;
-  weight: Parameter;
+  weight: Parameter<DType, [rows: number, columns: number]>;
 
   constructor(
     ...passed: Args<
@@ -111,7 +112,10 @@ export class Embedding extends Module {
     this.normType = given.normType;
     this.scaleGradByFreq = given.scaleGradByFreq;
     this.sparse = given.sparse;
-    this.weight = weightOf('Embedding', { ...given, paddingIdx: this.paddingIdx });
+    this.weight = weightOf('Embedding', { ...given, paddingIdx: this.paddingIdx }) as Parameter<
+      DType,
+      [number, number]
+    >;
   }
 
   /** An embedding with the rows of `embeddings`, which does not train them unless `freeze` is false. */

@@ -1,6 +1,6 @@
 /** The types of layers: the constructors that keep the arguments on which shapes depend. */
 import type { LayerCall, LayerGives, LayerTakes, Linked } from '../../types/algebra';
-import type { DTypeLike } from '../../types/base';
+import type { DType, DTypeLike } from '../../types/base';
 import type { Tensor } from '../tensor/tensor';
 import * as containers from './containers';
 import * as embedding from './embedding';
@@ -8,6 +8,7 @@ import type { Layer } from './layer';
 import * as linear from './linear';
 import type { Module } from './module';
 import * as norm from './normalization';
+import type { Parameter } from './parameter';
 
 type Size = number | readonly number[];
 
@@ -42,11 +43,14 @@ export const Unflatten = linear.Unflatten as unknown as UnflattenClass;
 export type Unflatten = linear.Unflatten;
 
 /** @internal Exported for the declarations of libraries. */
-export interface ShapedEmbedding<R> extends embedding.Embedding {
+export interface ShapedEmbedding<Rows extends number, Dim extends number> extends embedding.Embedding {
   readonly embeddingDim: number;
+  weight: Parameter<DType, [Rows, Dim]>;
   /** For the compiler: what `forward` does with shapes. */
-  readonly _rule?: R;
-  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+  readonly _rule?: EmbeddingRule<Rows, Dim>;
+  forward<T extends Tensor>(
+    input: T & LayerTakes<T, EmbeddingRule<Rows, Dim>>,
+  ): LayerGives<T, EmbeddingRule<Rows, Dim>>;
 }
 type EmbeddingRule<Rows extends number, Dim extends number> = readonly [
   'embedding',
@@ -66,13 +70,13 @@ interface EmbeddingClass {
     numEmbeddings: Rows,
     embeddingDim: Dim,
     options?: EmbeddingOptions,
-  ): ShapedEmbedding<EmbeddingRule<Rows, Dim>>;
+  ): ShapedEmbedding<Rows, Dim>;
   new <const Rows extends number, const Dim extends number>(
     numEmbeddings: Rows,
     embeddingDim: Dim,
     paddingIdx: number | null | undefined,
     options?: Omit<EmbeddingOptions, 'paddingIdx'>,
-  ): ShapedEmbedding<EmbeddingRule<Rows, Dim>>;
+  ): ShapedEmbedding<Rows, Dim>;
   new (...passed: ConstructorParameters<typeof embedding.Embedding>): embedding.Embedding;
   readonly prototype: embedding.Embedding;
   /** An embedding with the rows of `embeddings`, which does not train them unless `freeze` is false. */

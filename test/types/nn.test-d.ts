@@ -102,3 +102,26 @@ expectTypeOf(new torch.nn.InstanceNorm2d(4, { affine: true }).forward(image)).to
 >();
 const pads: torch.nn.ZeroPad2d = new torch.nn.ZeroPad2d(1);
 pads.forward(any);
+
+// Tied weights, in both directions.
+const tokens = new torch.nn.Embedding(11, 8);
+const head = new torch.nn.Linear(8, 11, { bias: false });
+expectTypeOf(tokens.weight).toEqualTypeOf<torch.nn.Parameter<torch.DType, [11, 8]>>();
+expectTypeOf(new torch.nn.Embedding(11, 8, 0).weight.shape).toEqualTypeOf<[11, 8]>();
+head.weight = tokens.weight;
+tokens.weight = head.weight;
+// @ts-expect-error: [8, 11] is not [11, 8]
+new torch.nn.Linear(11, 8).weight = tokens.weight;
+class Tied extends torch.nn.Module {
+  tokens: torch.nn.Embedding;
+  head: torch.nn.Linear;
+  constructor(vocabulary: number, size: number) {
+    super();
+    this.tokens = new torch.nn.Embedding(vocabulary, size);
+    this.head = new torch.nn.Linear(size, vocabulary, { bias: false });
+    this.head.weight = this.tokens.weight;
+    this.tokens.weight = this.head.weight;
+    this.head.weight = torch.nn.Embedding.fromPretrained(this.head.weight).weight;
+  }
+}
+new Tied(11, 8).tokens = tokens;
