@@ -19,7 +19,7 @@ const ofModules = {
   averaged: ['Batch'],
   activations: ['GLU'],
   attention: ['MultiheadAttention'],
-  containers: ['Dict', 'Sequential'],
+  containers: ['Dict', 'ModuleDict', 'ModuleList', 'Sequential'],
   conv: [
     'Conv1d',
     'Conv2d',
@@ -97,6 +97,8 @@ const ofModules = {
     'FlattenClass',
     'GroupNormClass',
     'LayerNormClass',
+    'ModuleDictClass',
+    'ModuleListClass',
     'RMSNormClass',
     'SequentialClass',
     'UnflattenClass',

@@ -102,20 +102,20 @@ for (let index = 0; index < INDEXES; index++) {
   });
 }
 
-abstract class Modules extends List<Module> {
-  override [Symbol.iterator](): IterableIterator<Module> {
+abstract class Modules<M extends Module = Module> extends List<M> {
+  override [Symbol.iterator](): IterableIterator<M> {
     return this._elements.values();
   }
 
   /** Adds a module at the end. */
-  append(module: Module): this {
+  append(module: M): this {
     demandModule(`${this.constructor.name}.append`, 'module', module);
     this._elements.set(String(this.length), module);
     return this;
   }
 
   /** Adds modules at the end. */
-  extend(modules: Iterable<Module>): this {
+  extend(modules: Iterable<M>): this {
     if (!isIterable(modules)) {
       throw argumentError(`${this.constructor.name}.extend`, 'modules', 'a list of Modules', modules);
     }
@@ -124,14 +124,14 @@ abstract class Modules extends List<Module> {
   }
 
   /** Inserts a module before a position. */
-  insert(index: number, module: Module): this {
+  insert(index: number, module: M): this {
     demandModule(`${this.constructor.name}.insert`, 'module', module);
     this._splice(`${this.constructor.name}.insert`, index, 0, module);
     return this;
   }
 
   /** Replaces the module at a position. */
-  set(index: number, module: Module): this {
+  set(index: number, module: M): this {
     demandModule(`${this.constructor.name}.set`, 'module', module);
     return this._setAt(index, module);
   }
@@ -176,8 +176,8 @@ export class Sequential extends Modules {
 }
 
 /** A list of modules. */
-export class ModuleList extends Modules {
-  constructor(modules: Iterable<Module> | null = null) {
+export class ModuleList<M extends Module = Module> extends Modules<M> {
+  constructor(modules: Iterable<M> | null = null) {
     super();
     if (modules !== null) this.extend(modules);
   }
@@ -255,16 +255,16 @@ abstract class Dict<T> extends Container<T> {
 }
 
 /** Modules by name. */
-export class ModuleDict extends Dict<Module> {
-  constructor(modules: Iterable<[string, Module]> | Record<string, Module> | null = null) {
+export class ModuleDict<M extends Module = Module> extends Dict<M> {
+  constructor(modules: Iterable<[string, M]> | Record<string, M> | null = null) {
     super();
     if (modules !== null) this.update(modules);
   }
 
   /** @internal */
-  override _demand(fn: string, key: string, value: unknown): Module {
+  override _demand(fn: string, key: string, value: unknown): M {
     demandModule(fn, key, value);
-    return value;
+    return value as M;
   }
 }
 

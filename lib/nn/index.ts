@@ -5,7 +5,7 @@ export * from './activations';
 export * from './adaptive';
 export type { AttentionOptions } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
-export { Identity, ModuleDict, ModuleList, ParameterDict, ParameterList } from './containers';
+export { Identity, ParameterDict, ParameterList } from './containers';
 export type { ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';

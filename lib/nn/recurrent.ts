@@ -71,6 +71,15 @@ export class RNNBase extends Module {
   dropout: number;
   bidirectional: boolean;
   projSize: number;
+  /** The weights of the layers: `weightIhL0`, `biasHhL1Reverse`. Biases are missing with `bias: false`. */
+  [weight: `weightIhL${number}` | `weightIhL${number}Reverse`]: Parameter;
+  [weight: `weightHhL${number}` | `weightHhL${number}Reverse`]: Parameter;
+  /** With `projSize`. */
+  [weight: `weightHrL${number}` | `weightHrL${number}Reverse`]: Parameter;
+  [bias: `biasIhL${number}` | `biasIhL${number}Reverse`]: Parameter;
+  [bias: `biasHhL${number}` | `biasHhL${number}Reverse`]: Parameter;
+  declare weightIhL0: Parameter;
+  declare weightHhL0: Parameter;
 
   constructor(...passed: Args<[mode: Mode, ...SharedArgs, projSize?: number, ...FactoryArgs], typeof base>) {
     super();

@@ -299,6 +299,8 @@ interface TransformerClass {
   ): ShapedTransformer<`Transformer(${D})`, D>;
   new (...passed: ConstructorParameters<typeof transformer.Transformer>): transformer.Transformer;
   readonly prototype: transformer.Transformer;
+  /** A mask that lets each position attend to those before it. */
+  generateSquareSubsequentMask<const Size extends number>(size: Size): Tensor<'float32', [Size, Size]>;
 }
 export const Transformer = transformer.Transformer as unknown as TransformerClass;
 export type Transformer = transformer.Transformer;

@@ -246,3 +246,42 @@ interface SequentialClass {
 }
 export const Sequential = containers.Sequential as unknown as SequentialClass;
 export type Sequential = containers.Sequential;
+
+type IsUnion<M, Each = M> = M extends unknown ? ([Each] extends [M] ? false : true) : never;
+
+/** The sizes that the type of a layer names. */
+type SizesOf<M> = M[Extract<keyof M, 'inFeatures' | 'inputSize' | 'embedDim' | 'dModel'>];
+
+/** Whether a type tells the shapes of one layer, which others of its class do not have. */
+type IsShaped<M> = [SizesOf<M>] extends [never]
+  ? Extract<keyof M, '_rule' | '_size'> extends never
+    ? false
+    : true
+  : number extends SizesOf<M>
+    ? false
+    : true;
+
+/**
+ * The elements of a list that is made of modules of the type M. Those of several classes are Modules, whose `forward` takes
+ * anything: a union of them could not be called. So are layers whose type tells their shapes, as further layers rarely have the
+ * same ones.
+ */
+type ElementsOf<M extends Module> = true extends IsUnion<M> | IsShaped<M> ? Module : M;
+
+interface ModuleListClass {
+  /** `new nn.ModuleList<nn.Linear>(…)` is a list of linear layers of any sizes. */
+  new <M extends Module = Module>(modules?: Iterable<M> | null): containers.ModuleList<ElementsOf<M>>;
+  readonly prototype: containers.ModuleList;
+}
+export const ModuleList = containers.ModuleList as unknown as ModuleListClass;
+export type ModuleList<M extends Module = Module> = containers.ModuleList<M>;
+
+interface ModuleDictClass {
+  /** `new nn.ModuleDict<nn.Linear>(…)` has linear layers of any sizes. */
+  new <M extends Module = Module>(
+    modules?: Iterable<[string, M]> | Record<string, M> | null,
+  ): containers.ModuleDict<ElementsOf<M>>;
+  readonly prototype: containers.ModuleDict;
+}
+export const ModuleDict = containers.ModuleDict as unknown as ModuleDictClass;
+export type ModuleDict<M extends Module = Module> = containers.ModuleDict<M>;

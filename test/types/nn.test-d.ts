@@ -125,3 +125,70 @@ class Tied extends torch.nn.Module {
   }
 }
 new Tied(11, 8).tokens = tokens;
+
+// The weights of recurrent layers, and a static function.
+const lstm = new torch.nn.LSTM(3, 4, { numLayers: 2, bidirectional: true });
+expectTypeOf(lstm.weightIhL0).toEqualTypeOf<torch.nn.Parameter>();
+expectTypeOf(lstm.weightHhL1Reverse).toEqualTypeOf<torch.nn.Parameter>();
+expectTypeOf(rnn.biasIhL0).toEqualTypeOf<torch.nn.Parameter>();
+expectTypeOf(new torch.nn.GRU(3, 4).biasHhL1).toEqualTypeOf<torch.nn.Parameter>();
+expectTypeOf(new torch.nn.LSTM(3, 4, 1, true, false, 0, false, 2).weightHrL0).toEqualTypeOf<torch.nn.Parameter>();
+expectTypeOf(lstm.hiddenSize).toEqualTypeOf<4>();
+// @ts-expect-error: no such weight
+lstm.weightIhL;
+// @ts-expect-error: no such weight
+lstm.weightIhL0Revers;
+expectTypeOf(torch.nn.Transformer.generateSquareSubsequentMask(4)).toEqualTypeOf<Tensor<'float32', [4, 4]>>();
+
+// Lists of modules of one class.
+class Block extends torch.nn.Module {
+  size = 3;
+  override forward(input: Tensor, _mask?: Tensor): Tensor {
+    return input;
+  }
+}
+const blocks = new torch.nn.ModuleList([new Block()]);
+expectTypeOf(blocks).toEqualTypeOf<torch.nn.ModuleList<Block>>();
+expectTypeOf(blocks.at(0)).toEqualTypeOf<Block | undefined>();
+for (const block of blocks.append(new Block())) expectTypeOf(block.forward(any)).toEqualTypeOf<Tensor>();
+expectTypeOf([...blocks]).toEqualTypeOf<Block[]>();
+// @ts-expect-error: not a Block
+blocks.append(new torch.nn.ReLU());
+const byName = new torch.nn.ModuleDict({ a: new Block() });
+expectTypeOf(byName.get('a')).toEqualTypeOf<Block | undefined>();
+for (const [, block] of byName.entries()) expectTypeOf(block.size).toEqualTypeOf<number>();
+expectTypeOf([...new torch.nn.ModuleDict([['a', new Block()]]).values()]).toEqualTypeOf<Block[]>();
+expectTypeOf(new torch.nn.ModuleDict(new Map([['a', new Block()]]))).toEqualTypeOf<torch.nn.ModuleDict<Block>>();
+// Of several classes, of layers whose type tells their shapes, and empty ones: any modules.
+const mixed = new torch.nn.ModuleList([new Block(), new torch.nn.ReLU(), new torch.nn.Linear(3, 4)]);
+expectTypeOf(mixed).toEqualTypeOf<torch.nn.ModuleList>();
+for (const module of mixed) module.forward(x, 'anything');
+new torch.nn.ModuleList([new torch.nn.Linear(2, 3)]).append(new torch.nn.Linear(3, 4)).append(new torch.nn.ReLU());
+new torch.nn.ModuleList([new torch.nn.GRU(2, 3)]).append(new torch.nn.GRU(3, 4));
+new torch.nn.ModuleList([new torch.nn.MultiheadAttention(4, 2)]).append(new Block());
+new torch.nn.ModuleDict({ a: new torch.nn.Linear(2, 3), b: new torch.nn.ReLU() }).set('c', new Block());
+const empty = new torch.nn.ModuleList();
+expectTypeOf(empty).toEqualTypeOf<torch.nn.ModuleList<torch.nn.Module>>();
+empty.append(new Block()).append(fc);
+const linears = new torch.nn.ModuleList<torch.nn.Linear>([new torch.nn.Linear(2, 3)]);
+for (const linear of linears.append(new torch.nn.Linear(3, 4))) expectTypeOf(linear.inFeatures).toEqualTypeOf<number>();
+class Stack extends torch.nn.ModuleList<Block> {
+  override forward(input: Tensor): Tensor {
+    let h = input;
+    for (const block of this) h = block.forward(h);
+    return h;
+  }
+}
+class Any extends torch.nn.ModuleList {}
+class Deep extends torch.nn.Module {
+  blocks: torch.nn.ModuleList = new Any([new Block()]);
+  own: torch.nn.ModuleList<Block> = new Stack([new Block()]);
+  many = new torch.nn.ModuleList(Array.from({ length: 3 }, () => new Block()));
+  override forward(input: Tensor): Tensor {
+    let h = input;
+    for (const block of this.blocks) h = block.forward(h);
+    for (const block of this.many) h = block.forward(h);
+    return this.own.forward(h);
+  }
+}
+new Deep().blocks = blocks;
