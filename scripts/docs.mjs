@@ -39,7 +39,7 @@ const ofModules = {
   layer: ['LayerClass'],
   lazy: ['ConvArgs', 'NormArgs', 'normArguments'],
   linear: ['FactoryArgs', 'Flatten', 'LinearRule', 'Unflatten', 'linear'],
-  losses: ['Distance', 'Lengths', 'NllArgs', 'OfThree', 'OfTwo', 'Old', 'OldArgs'],
+  losses: ['Distance', 'Lengths', 'NllArgs', 'OfThree', 'OfTwo', 'Old', 'OldArgs', 'PerBatch'],
   normalization: [
     'BatchNorm1d',
     'BatchNorm2d',

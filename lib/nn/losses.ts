@@ -7,7 +7,7 @@ import { layer } from './layer';
 import { type Module, name as pythonNames } from './module';
 import { F } from './ops';
 
-export type Reduction = 'none' | 'mean' | 'sum' | (string & {});
+export type Reduction = 'none' | 'mean' | 'sum';
 type Old = boolean | null;
 type OldArgs = [sizeAverage?: Old, reduce?: Old, reduction?: Reduction];
 type OfTwo = (input: Tensor, target: Tensor) => Tensor;
@@ -114,10 +114,12 @@ export const PoissonNLLLoss = ofTwo<
   typeof poisson
 >('PoissonNLLLoss', 'poissonNllLoss', poisson, ['logInput', 'full', 'eps']);
 export type PoissonNLLLoss = InstanceType<typeof PoissonNLLLoss>;
-const klDiv = { ...plain, logTarget: flag(false) };
-export const KLDivLoss = ofTwo<[...OldArgs, logTarget?: boolean], typeof klDiv>('KLDivLoss', 'klDiv', klDiv, [
-  'logTarget',
-]);
+type PerBatch = Reduction | 'batchmean';
+const klDiv = { ...oldNames, reduction: text<PerBatch>('mean'), logTarget: flag(false) };
+export const KLDivLoss = ofTwo<
+  [sizeAverage?: Old, reduce?: Old, reduction?: PerBatch, logTarget?: boolean],
+  typeof klDiv
+>('KLDivLoss', 'klDiv', klDiv, ['logTarget']);
 export type KLDivLoss = InstanceType<typeof KLDivLoss>;
 const smoothL1 = { ...plain, beta: float(1) };
 export const SmoothL1Loss = ofTwo<[...OldArgs, beta?: number], typeof smoothL1>(

@@ -205,6 +205,29 @@ TEST(EmitDts, ARuleMakesItsArgumentsTypeParameters) {
             std::string::npos);
 }
 
+TEST(EmitDts, StringsHaveTheirWords) {
+  Spec spec;
+  StringRule named;
+  named.ops = {"named"};
+  named.argument = "mode";
+  named.type = "'x' | 'y'";
+  StringRule every;
+  every.argument = "mode";
+  every.type = "'trunc' | 'floor'";
+  spec.string_rules = {named, every};
+  spec.type_rules = {rule("typed", {{"self", Base::Tensor}, {"mode", Base::Str}}, "Rounded<$mode>")};
+  const Files files =
+      emitted({op("named_(Tensor self, str mode) -> Tensor"), op("other(Tensor self, str? mode) -> Tensor"),
+               op("other2(Tensor self, str kind) -> Tensor"), op("typed(Tensor self, *, str? mode) -> Tensor")},
+              spec);
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "named_(").at(0), "named_(mode: 'x' | 'y'): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "other(").at(0), "other(mode: 'trunc' | 'floor' | null): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "other2(").at(0), "other2(kind: string): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "typed<").at(0),
+            "typed<TSelf extends Tensor, const TMode extends 'trunc' | 'floor' | null>(this: TSelf, options: { mode: "
+            "TMode }): Rounded<TMode>;");
+}
+
 TEST(EmitDts, ARulesDefaultsAreLiteralsAndRestNumbersAList) {
   Spec spec;
   spec.type_rules = {

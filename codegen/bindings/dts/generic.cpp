@@ -108,6 +108,22 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
   }
 }
 
+void name_strings(CallShape& shape, const Spec& spec, const Declaration& declaration) {
+  const std::string string = "string";
+  for (const Argument& argument : declaration.arguments) {
+    const StringRule* const rule = string_rule_of(spec, declaration, argument);
+    if (rule == nullptr) continue;
+    const auto name_values = [&](std::string& type) {
+      if (type == string || type == string + " | null") type = rule->type + type.substr(string.size());
+    };
+    Parameter* const parameter = parameter_named(shape, argument_js_name(argument.name));
+    if (parameter != nullptr) name_values(parameter->type);
+    for (TypeParameter& type : shape.type_parameters) {
+      if (type.name == type_parameter_name(argument)) name_values(type.constraint);
+    }
+  }
+}
+
 void accept_device_strings(CallShape& shape) {
   const std::string device = "Device";
   const std::string parameter_name = "TDevice";

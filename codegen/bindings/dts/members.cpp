@@ -55,6 +55,7 @@ std::vector<Overload> overloads_of(const Plan& plan, const Group& group, ResultS
     overloads.push_back(std::move(overload));
     const auto out = out_of.find(op);
     if (out != out_of.end()) add_optional_out(overloads.back().shape, *out->second->declaration);
+    if (ruled) name_strings(overloads.back().shape, *plan.spec, *op->declaration);
     if (ruled) accept_device_strings(overloads.back().shape);
   }
   return overloads;
@@ -84,6 +85,23 @@ bool is_internal(const std::string& js_name) {
     if (js_name.rfind(prefix, 0) == 0) return true;
   }
   return false;
+}
+
+// Adds the listed words of other overloads, such as the rounding mode of div: the error for another word names them.
+void add_words(CallShape& shape, const std::vector<CallShape>& overloads) {
+  for (const CallShape& overload : overloads) {
+    for (Parameter parameter : overload.named) {
+      for (const TypeParameter& type : overload.type_parameters) {
+        if (type.name == parameter.type) parameter.type = type.constraint;
+      }
+      const bool words = parameter.schema_type.compare(0, 3, "str") == 0 && parameter.type.front() == '\'';
+      if (!words || names_of(shape).count(parameter.name) != 0) continue;
+      parameter.optional = true;
+      shape.elsewhere.erase(std::remove(shape.elsewhere.begin(), shape.elsewhere.end(), parameter.name),
+                            shape.elsewhere.end());
+      shape.named.push_back(parameter);
+    }
+  }
 }
 
 // When no overload fits, the compiler reports an error for the last one. So the overload that compares shapes, or else
@@ -135,6 +153,7 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
       }
     }
   }
+  add_words(shape, overloads);
   const auto before = [&](size_t count) {
     size_t forms = 0;
     for (const CallShape& overload : overloads) forms += forms_taking(overload, count);
@@ -185,6 +204,7 @@ std::vector<CallShape> shapes_of(const Plan& plan, const PublicFunction& functio
     as_told(shape.named);
     if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
     if (told) shape.result = function.ts.at("result");
+    name_strings(shape, *plan.spec, declaration);
     accept_device_strings(shape);
     shapes.push_back(std::move(shape));
   }

@@ -65,6 +65,9 @@ void add_optional_out(CallShape& shape, const Declaration& out_variant);
 // A device may also be a string that the compiler does not know; a literal must name a device.
 void accept_device_strings(CallShape& shape);
 
+// The values of string arguments, where types.yaml lists them.
+void name_strings(CallShape& shape, const Spec& spec, const Declaration& declaration);
+
 // Which mixtures of positional and named arguments get a signature. Few: all, the required ones, the first or none are
 // positional; this keeps the files small for ops that users do not call directly.
 enum class Mixtures { Few, Most };

@@ -148,6 +148,7 @@ Spec load_spec(const std::filesystem::path& folder) {
   load_publics(folder / "public.yaml", spec);
   for (const std::filesystem::path& path : yaml_files(folder / "classes")) spec.classes.push_back(load_class(path));
   spec.type_rules = load_type_rules(folder / "types.yaml");
+  spec.string_rules = load_string_rules(folder / "types.yaml");
   return spec;
 }
 

@@ -88,6 +88,14 @@ struct TypeRule {
   int line = 0;
 };
 
+// types.yaml: the values of a string argument.
+struct StringRule {
+  std::set<std::string> ops;  // names in ATen or of public functions; every op that has the argument, if empty
+  std::string argument;
+  std::string type;  // a union of literals
+  int line = 0;
+};
+
 struct Spec {
   std::map<std::string, Exception> exceptions;   // by full_name
   std::map<std::string, Guard> guards;           // by full_name
@@ -100,6 +108,7 @@ struct Spec {
   std::map<std::string, Namespace> closed;  // by space
   std::vector<PublicFunction> publics;
   std::vector<TypeRule> type_rules;
+  std::vector<StringRule> string_rules;
 };
 
 // Reads the folder. Throws Error with file, line and expectation.

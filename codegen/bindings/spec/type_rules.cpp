@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "codegen/bindings/text/js_text.h"
 #include "codegen/bindings/text/names.h"
 #include "codegen/common/diagnostics.h"
 #include "codegen/model/type_table.h"
@@ -61,9 +62,11 @@ std::string name_without_underscore(const std::string& name) {
   return name.size() > 1 && name.back() == '_' ? name.substr(0, name.size() - 1) : name;
 }
 
-bool names(const TypeRule& rule, const Declaration& declaration) {
-  return rule.ops.count(declaration.name) != 0 || rule.ops.count(name_without_underscore(declaration.name)) != 0;
+bool has_name(const std::set<std::string>& ops, const Declaration& declaration) {
+  return ops.count(declaration.name) != 0 || ops.count(name_without_underscore(declaration.name)) != 0;
 }
+
+bool names(const TypeRule& rule, const Declaration& declaration) { return has_name(rule.ops, declaration); }
 
 std::vector<std::string> expressions_of(const TypeRule& rule) {
   std::vector<std::string> all = rule.results;
@@ -119,6 +122,29 @@ std::vector<TypeRule> load_type_rules(const std::filesystem::path& path) {
   return rules;
 }
 
+std::vector<StringRule> load_string_rules(const std::filesystem::path& path) {
+  std::vector<StringRule> rules;
+  const std::string file = path.string();
+  try {
+    for (const YAML::Node& node : YAML::LoadFile(file)["strings"]) {
+      StringRule rule;
+      rule.line = node.Mark().line + 1;
+      for (const YAML::Node& op : node["ops"]) rule.ops.insert(op.as<std::string>());
+      rule.argument = node["argument"].as<std::string>("");
+      for (const YAML::Node& value : node["values"]) {
+        rule.type += (rule.type.empty() ? "" : " | ") + js_string(value.as<std::string>());
+      }
+      if (rule.argument.empty() || rule.type.empty()) {
+        throw Error(file, rule.line, "the string is incomplete", "argument, values");
+      }
+      rules.push_back(std::move(rule));
+    }
+  } catch (const YAML::Exception& error) {
+    throw Error(file, error.mark.line + 1, error.msg, "a string in the format that the head of the file describes");
+  }
+  return rules;
+}
+
 bool is_dimension(const Argument& argument) {
   const std::string& name = argument.name;
   const bool ends = name.size() > 4 && name.compare(name.size() - 4, 4, "_dim") == 0;
@@ -137,6 +163,14 @@ const TypeRule* rule_of(const Spec& spec, const Declaration& declaration) {
       const bool named = exactly ? rule.ops.count(declaration.name) != 0 : names(rule, declaration);
       if (named && follows(rule, declaration)) return &rule;
     }
+  }
+  return nullptr;
+}
+
+const StringRule* string_rule_of(const Spec& spec, const Declaration& declaration, const Argument& argument) {
+  if (argument.type.base != Base::Str || argument.type.list) return nullptr;
+  for (const StringRule& rule : spec.string_rules) {
+    if (rule.argument == argument.name && (rule.ops.empty() || has_name(rule.ops, declaration))) return &rule;
   }
   return nullptr;
 }
@@ -201,6 +235,16 @@ void check_rules(const Spec& spec, const Model& model) {
     if (!named || used || rule.newer) continue;
     throw Error("types.yaml", rule.line, "the rule of '" + *rule.ops.begin() + "' is unused",
                 "an overload with these binds and this number of results that earlier rules do not cover");
+  }
+  for (const StringRule& rule : spec.string_rules) {
+    const bool used = std::any_of(declarations.begin(), declarations.end(), [&](const Declaration* declaration) {
+      return std::any_of(declaration->arguments.begin(), declaration->arguments.end(), [&](const Argument& argument) {
+        return string_rule_of(spec, *declaration, argument) == &rule;
+      });
+    });
+    if (used) continue;
+    throw Error("types.yaml", rule.line, "the string '" + rule.argument + "' is unused",
+                "an argument of one of the ops");
   }
 }
 

@@ -232,3 +232,28 @@ export class Memory {
     return last ?? h;
   }
 }
+
+/** Words that choose how an op computes. */
+export function words(x: Tensor, image: Tensor, index: Tensor, reduction: torch.nn.Reduction): unknown[] {
+  const options = { reduction } as const;
+  return [
+    new torch.nn.MSELoss(options).forward(x, x),
+    new torch.nn.KLDivLoss({ reduction: 'batchmean', logTarget: true }).forward(x, x),
+    F.mseLoss(x, x, { reduction: 'none' }),
+    F.klDiv(x, x, { reduction: 'batchmean' }),
+    F.ctcLoss(x, index, index, index, { reduction }),
+    F.interpolate(image, { scaleFactor: 2, mode: 'nearest-exact' }),
+    F.pad(x, [1, 1], { mode: 'circular' }),
+    F.gridSample(image, x, { mode: 'nearest', paddingMode: 'border' }),
+    x.div(2, { roundingMode: 'trunc' }),
+    x.div_(x, { roundingMode: null }),
+    x.floorDivide(x),
+    torch.meshgrid([x, x], { indexing: 'ij' }),
+    torch.fft.fft(x, { norm: 'ortho' }),
+    torch.fft.rfft(x, null, -1, null),
+    torch.searchsorted(x, x, { side: 'right' }),
+    x.scatterReduce(0, index, x, 'amax'),
+    x.scatter(0, index, x, { reduce: 'add' }),
+    torch.linalg.qr(x, 'complete'),
+  ];
+}
