@@ -132,7 +132,7 @@ const ofModules = {
   'utils/gradients': ['Tensors'],
   'utils/norms': ['SpectralArgs'],
   'utils/parametrizations': ['OrthogonalMap'],
-  'utils/prune': ['Norm'],
+  'utils/prune': ['Norm', 'PruningMethod'],
   'utils/prune-methods': ['MethodClass'],
   'utils/rnn': ['Lengths'],
   vision: ['Size', 'Upsample', 'UpsamplingBilinear2d', 'UpsamplingNearest2d', 'WindowArgs'],
