@@ -245,13 +245,7 @@ type EncoderOf<L> =
       : transformer.TransformerEncoder
     : transformer.TransformerEncoder;
 interface EncoderClass {
-  new <L extends Module>(
-    encoderLayer: L,
-    numLayers: number,
-    norm?: Module | null,
-    enableNestedTensor?: boolean,
-    maskCheck?: boolean,
-  ): EncoderOf<L>;
+  new <L extends Module>(encoderLayer: L, ...more: transformer.EncoderArgs): EncoderOf<L>;
   new (...passed: ConstructorParameters<typeof transformer.TransformerEncoder>): transformer.TransformerEncoder;
   readonly prototype: transformer.TransformerEncoder;
 }
@@ -272,7 +266,7 @@ type DecoderOf<L> = L extends { readonly _size?: infer D }
     : transformer.TransformerDecoder
   : transformer.TransformerDecoder;
 interface DecoderClass {
-  new <L extends Module>(decoderLayer: L, numLayers: number, norm?: Module | null): DecoderOf<L>;
+  new <L extends Module>(decoderLayer: L, ...more: transformer.DecoderArgs): DecoderOf<L>;
   new (...passed: ConstructorParameters<typeof transformer.TransformerDecoder>): transformer.TransformerDecoder;
   readonly prototype: transformer.TransformerDecoder;
 }

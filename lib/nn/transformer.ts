@@ -3,7 +3,7 @@ import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, float, int, type Kind, nameOf, orNull, read } from './arguments';
+import { type Args, flag, float, int, type Kind, kind, nameOf, orNull, read } from './arguments';
 import { further, withHints } from './attention';
 import { ModuleList } from './containers';
 import { xavierUniform_ } from './init';
@@ -26,10 +26,27 @@ import {
   TransformerEncoderLayer,
 } from './transformer-layers';
 
+const aModule: Kind<Module> = kind<Module>(
+  'a Module',
+  undefined,
+  (value) => (value instanceof Module ? value : undefined),
+  () => '',
+);
+const custom = orNull(aModule);
+
+const decoderRest = { numLayers: int(), norm: custom };
+const encoderRest = { ...decoderRest, enableNestedTensor: flag(true), maskCheck: flag(true) };
+const encoderSpec = { encoderLayer: aModule, ...encoderRest };
+const decoderSpec = { decoderLayer: aModule, ...decoderRest };
+type DecoderTail = [numLayers: number, norm?: Module | null];
+type EncoderTail = [...DecoderTail, enableNestedTensor?: boolean, maskCheck?: boolean];
+/** The arguments of the stacks after their layer. */
+export type EncoderArgs = Args<EncoderTail, typeof encoderRest>;
+export type DecoderArgs = Args<DecoderTail, typeof decoderRest>;
+
 /** Layers with weights of their own, like those of `layer`. */
-function clones<M extends Module>(name: string, argument: string, layer: M, count: number): ModuleList {
-  if (!(layer instanceof Module)) throw argumentError(nameOf(name), argument, 'a Module', layer);
-  if (!Number.isInteger(count) || count < 0) throw argumentError(nameOf(name), 'numLayers', 'an integer', count);
+function clones(name: string, layer: Module, count: number): ModuleList {
+  if (count < 0) throw argumentError(nameOf(name), 'numLayers', 'an integer of 0 or more', count);
   return new ModuleList(Array.from({ length: count }, () => layer.deepCopy()));
 }
 
@@ -65,19 +82,14 @@ export class TransformerEncoder extends Module {
   enableNestedTensor: boolean;
   maskCheck: boolean;
 
-  constructor(
-    encoderLayer: Module,
-    numLayers: number,
-    norm: Module | null = null,
-    enableNestedTensor = true,
-    maskCheck = true,
-  ) {
+  constructor(...passed: Args<[encoderLayer: Module, ...EncoderTail], typeof encoderSpec>) {
     super();
-    this.layers = clones('TransformerEncoder', 'encoderLayer', encoderLayer, numLayers);
-    this.numLayers = numLayers;
-    this.norm = norm;
-    this.enableNestedTensor = enableNestedTensor;
-    this.maskCheck = maskCheck;
+    const given = read('TransformerEncoder', encoderSpec, passed);
+    this.layers = clones('TransformerEncoder', given.encoderLayer, given.numLayers);
+    this.numLayers = given.numLayers;
+    this.norm = given.norm;
+    this.enableNestedTensor = given.enableNestedTensor;
+    this.maskCheck = given.maskCheck;
   }
 
   override forward(src: Tensor, options?: EncoderOptions): Tensor;
@@ -111,11 +123,12 @@ export class TransformerDecoder extends Module {
   numLayers: number;
   norm: Module | null;
 
-  constructor(decoderLayer: Module, numLayers: number, norm: Module | null = null) {
+  constructor(...passed: Args<[decoderLayer: Module, ...DecoderTail], typeof decoderSpec>) {
     super();
-    this.layers = clones('TransformerDecoder', 'decoderLayer', decoderLayer, numLayers);
-    this.numLayers = numLayers;
-    this.norm = norm;
+    const given = read('TransformerDecoder', decoderSpec, passed);
+    this.layers = clones('TransformerDecoder', given.decoderLayer, given.numLayers);
+    this.numLayers = given.numLayers;
+    this.norm = given.norm;
   }
 
   override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
@@ -137,13 +150,6 @@ export class TransformerDecoder extends Module {
   }
 }
 
-const custom: Kind<Module | null> = orNull({
-  expected: 'a Module',
-  required: false,
-  value: undefined,
-  convert: (value) => (value instanceof Module ? value : undefined),
-  text: () => '',
-});
 const { layerNormEps, batchFirst, normFirst } = layerSpec;
 const transformer = {
   dModel: int(512),

@@ -1,5 +1,5 @@
 /** Required arguments by name, as Python programs write them. */
-import { settled, torch, untyped } from '../support/torch';
+import { settled, thrown, torch, untyped } from '../support/torch';
 
 const { nn } = torch;
 
@@ -51,4 +51,39 @@ test('global pruning', () => {
   expect(() => untyped.nn.utils.prune.globalUnstructured(places, { amount: 0.5 })).toThrow(
     "argument 'pruningMethod': expected a class of torch.nn.utils.prune, got undefined",
   );
+});
+
+test('stacks of the Transformer', () => {
+  const { TransformerEncoder: Encoder, TransformerDecoder: Decoder } = nn;
+  const encoderLayer = new nn.TransformerEncoderLayer(8, 2, { dimFeedforward: 8 });
+  const decoderLayer = new nn.TransformerDecoderLayer(8, 2, { dimFeedforward: 8 });
+  const norm = new nn.LayerNorm(8);
+  const x = torch.ones([3, 1, 8]);
+  for (const stack of [
+    new Encoder(encoderLayer, 2, norm, false),
+    new Encoder(encoderLayer, 2, { norm, enableNestedTensor: false }),
+    new Encoder(encoderLayer, { numLayers: 2, norm, enableNestedTensor: false }),
+    new Encoder({ encoderLayer, numLayers: 2, norm, enableNestedTensor: false, maskCheck: true }),
+  ]) {
+    expect([stack.layers.length, stack.norm === norm, stack.enableNestedTensor, stack.maskCheck]).toEqual([
+      ...[2, true, false, true],
+    ]);
+    torch.scope(() => expect(stack.forward(x).shape).toEqual([3, 1, 8]));
+  }
+  for (const stack of [new Decoder(decoderLayer, 1, { norm }), new Decoder({ decoderLayer, numLayers: 1, norm })]) {
+    torch.scope(() => expect(stack.forward(x, x).shape).toEqual([3, 1, 8]));
+  }
+  const refused: [() => unknown, string][] = [
+    [() => new untyped.nn.TransformerEncoder(encoderLayer, 2, 5), "'norm': expected a Module, or null, got 5"],
+    [() => new untyped.nn.TransformerEncoder(encoderLayer), "'numLayers': expected an integer, got undefined"],
+    [
+      () => new untyped.nn.TransformerEncoder(encoderLayer, -1),
+      "'numLayers': expected an integer of 0 or more, got -1",
+    ],
+    [() => new untyped.nn.TransformerEncoder(5, 1), "'encoderLayer': expected a Module, got 5"],
+    [() => new untyped.nn.TransformerDecoder(decoderLayer, 1, { nrom: norm }), "'nrom'; did you mean 'norm'?"],
+  ];
+  for (const [make, text] of refused) {
+    expect(thrown(make)).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', message: expect.stringContaining(text) });
+  }
 });
