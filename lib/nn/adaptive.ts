@@ -64,6 +64,13 @@ export class AdaptiveLogSoftmaxWithLoss extends Module {
     }
   }
 
+  resetParameters(): void {
+    this.head.resetParameters();
+    for (const cluster of this.tail as Iterable<Sequential>) {
+      for (const projection of cluster as Iterable<Linear>) projection.resetParameters();
+    }
+  }
+
   override forward(input: Tensor, target: Tensor): AdaptiveResult {
     if (target.ndim > 1) throw argumentError(`${AT}.forward`, 'target', 'a Tensor of 0 or 1 dimensions', target);
     if (input.ndim !== target.ndim + 1 || (target.ndim === 1 && input.shape[0] !== target.shape[0])) {

@@ -5,7 +5,7 @@ import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, float, int, intList, made, nameOf, orNull, read } from './arguments';
 import { constant_ } from './init';
-import { constant, filledIn, layer } from './layer';
+import { constant, filledIn, layer, parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module, name as pythonNames } from './module';
 import { aten, F } from './ops';
@@ -16,6 +16,12 @@ import type { StateDict } from './state';
 
 /** What the text of a module says about its bias. */
 const biasText = (bias: Parameter | null): string => (printsNormBias ? `, bias=${pythonBoolean(bias !== null)}` : '');
+
+/** Python's initial values of an affine map: it changes nothing. */
+function resetAffine({ weight, bias }: { weight: Parameter | null; bias: Parameter | null }): void {
+  if (weight !== null) constant_(weight, 1);
+  if (bias !== null) constant_(bias, 0);
+}
 
 const spec = {
   numFeatures: int(),
@@ -84,14 +90,7 @@ export abstract class NormBase extends Module {
 
   resetParameters(): void {
     this.resetRunningStats();
-    for (const [parameter, value] of [
-      [this.weight, 1],
-      [this.bias, 0],
-    ] as const) {
-      const plain = parameter?.detach() as Tensor | undefined;
-      plain?.fill_(value);
-      plain?.dispose();
-    }
+    resetAffine(this);
   }
 
   override extraRepr(): string {
@@ -255,8 +254,13 @@ export class LayerNorm extends Module {
     this.normalizedShape = normalizedShape;
     this.eps = given.eps;
     this.elementwiseAffine = elementwiseAffine;
-    this.weight = elementwiseAffine ? constant(normalizedShape, 1, given) : null;
-    this.bias = elementwiseAffine && given.bias ? constant(normalizedShape, 0, given) : null;
+    this.weight = elementwiseAffine ? parameter(normalizedShape, given) : null;
+    this.bias = elementwiseAffine && given.bias ? parameter(normalizedShape, given) : null;
+    this.resetParameters();
+  }
+
+  resetParameters(): void {
+    resetAffine(this);
   }
 
   override forward<T extends Tensor>(input: T): Same<T> {
@@ -348,8 +352,13 @@ export class GroupNorm extends Module {
     this.numChannels = numChannels;
     this.eps = given.eps;
     this.affine = given.affine;
-    this.weight = given.affine ? constant([numChannels], 1, given) : null;
-    this.bias = given.affine && given.bias ? constant([numChannels], 0, given) : null;
+    this.weight = given.affine ? parameter([numChannels], given) : null;
+    this.bias = given.affine && given.bias ? parameter([numChannels], given) : null;
+    this.resetParameters();
+  }
+
+  resetParameters(): void {
+    resetAffine(this);
   }
 
   override forward<T extends Tensor>(input: T): Same<T> {

@@ -251,6 +251,8 @@ for function, given in [("clip_grad_norm_", [1.0]), ("clip_grad_norm_", [0.5, fl
     )
 
 classes = [name for name in dir(torch.nn) if isinstance(getattr(torch.nn, name), type)]
+resets = [name for name in classes if hasattr(getattr(torch.nn, name), "reset_parameters")]
+recorded = {"classes": classes, "resets": resets, "cases": cases, "inits": inits, "clips": clips}
 with open(os.path.join(sys.argv[1], "cases.json"), "w") as file:
-    json.dump({"version": torch.__version__, "classes": classes, "cases": cases, "inits": inits, "clips": clips}, file)
+    json.dump({"version": torch.__version__, **recorded}, file)
 torch.save(tensors, os.path.join(sys.argv[1], "tensors.pt"))

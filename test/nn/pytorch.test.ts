@@ -123,3 +123,9 @@ test('each class of torch.nn is here, or has its reason', () => {
   expect(absent).toEqual(missing);
   expect(recorded.classes).toHaveLength(CLASSES[release] ?? recorded.classes.length);
 });
+
+test('classes have resetParameters where Python has it', () => {
+  const lacks = (name: string) => name in torch.nn && !('resetParameters' in untyped.nn[name].prototype);
+  expect(recorded.resets.filter(lacks)).toEqual([]);
+  expect(recorded.resets.length).toBeGreaterThan(40);
+});

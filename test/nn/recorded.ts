@@ -54,6 +54,8 @@ export interface Recorded {
   clips: Clip[];
   version: string;
   classes: string[];
+  /** Those with `reset_parameters`. */
+  resets: string[];
   cases: Case[];
 }
 
