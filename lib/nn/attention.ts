@@ -1,32 +1,19 @@
 /** Attention. */
 
 import { native } from '../addon/native';
-import { isPlainObject } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, factory, flag, float, int, nameOf, orNull, read } from './arguments';
+import { type Args, factory, flag, float, int, nameOf, orNull, read, type Spec, tensor } from './arguments';
 import { constant_, xavierNormal_, xavierUniform_ } from './init';
+import { demandTensor, forwardOf, further } from './inputs';
 import { parameter } from './layer';
 import { type FactoryArgs, Linear } from './linear';
 import { Module, name as pythonNames } from './module';
 import { aten, F } from './ops';
 import type { Parameter } from './parameter';
 import { sumsMasks } from './release';
-
-/** Further arguments of a forward: positional, or by name in one object. */
-export function further(at: string, names: readonly string[], passed: readonly unknown[]): unknown[] {
-  const last = passed.at(-1);
-  const options = isPlainObject(last) ? last : null;
-  const positional = options === null ? passed : passed.slice(0, -1);
-  const wrong = Object.keys(options ?? {}).find((name) => !names.includes(name));
-  if (wrong !== undefined) throw argumentError(at, 'options', `options among ${names.join(', ')}`, wrong);
-  if (positional.length > names.length) {
-    throw argumentError(at, 'arguments', `at most ${names.length} after the tensors`, positional.length);
-  }
-  return names.map((name, i) => positional[i] ?? options?.[name] ?? null);
-}
 
 /** The class that Python uses for the output projection. */
 const NonDynamicallyQuantizableLinear = class NonDynamicallyQuantizableLinear extends Linear {};
@@ -54,10 +41,13 @@ export interface AttentionOptions {
 }
 
 /** The options that `isCausal` is added to, from libtorch 2 on. */
-export const withHints = (options: readonly string[], ...hints: string[]): readonly string[] =>
-  sumsMasks ? [...options, ...hints] : options;
+export const withHints = (options: Spec, ...hints: string[]): Spec =>
+  sumsMasks ? { ...options, ...Object.fromEntries(hints.map((name) => [name, flag()])) } : options;
 
-const names = withHints(['keyPaddingMask', 'needWeights', 'attnMask', 'averageAttnWeights'], 'isCausal');
+const options = withHints(
+  { keyPaddingMask: tensor, needWeights: flag(), attnMask: tensor, averageAttnWeights: flag() },
+  'isCausal',
+);
 
 /** The masks of Python's fused ops and their kind: over keys 1, another 0 or 2, none null. */
 export function mergedMasks(
@@ -181,8 +171,8 @@ export class MultiheadAttention extends Module {
     isCausal?: boolean,
   ): [output: Tensor, weights: Tensor | null];
   override forward(query: Tensor, key: Tensor, value: Tensor, ...more: unknown[]): [Tensor, Tensor | null] {
-    const at = `${nameOf(this.constructor.name)}.forward`;
-    const [padding, needs, mask, averages, isCausal = null] = further(at, names, more) as [
+    for (const [name, one] of Object.entries({ query, key, value })) demandTensor(this, name, one);
+    const [padding, needs, mask, averages, isCausal = null] = further(forwardOf(this), options, more) as [
       Tensor | null,
       boolean | null,
       Tensor | null,

@@ -1,9 +1,11 @@
 /** One step of recurrent layers. */
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
-import type { Tensor } from '../tensor/tensor';
-import { type Args, type Factory, factory, flag, int, nameOf, read, text } from './arguments';
+import { bare } from '../tensor/second-name';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { type Args, type Factory, factory, flag, int, kind, read, tensor, text } from './arguments';
 import { uniform_ } from './init';
+import { demandTensor, forwardOf, further, type OrNamed } from './inputs';
 import { parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module, name as pythonNames } from './module';
@@ -13,6 +15,21 @@ import type { Parameter } from './parameter';
 const cell = { inputSize: int(), hiddenSize: int(), bias: flag(true), ...factory };
 type CellArgs = [inputSize: number, hiddenSize: number, bias?: boolean, ...FactoryArgs];
 type Options = Factory & { inputSize: number; hiddenSize: number; bias: boolean };
+
+/** The states that forwards take: a tensor, or the two of an LSTM. */
+export const stateSpec = { hx: tensor };
+export const pairSpec = {
+  hx: kind<[Tensor, Tensor]>(
+    'a pair [h, c] of Tensors',
+    undefined,
+    (value) =>
+      Array.isArray(value) && value.length === 2 && value.every(isTensor)
+        ? (value.map(bare) as [Tensor, Tensor])
+        : undefined,
+    () => '',
+  ),
+};
+export type Hx<T> = OrNamed<'hx', T>;
 
 /** What the cells have in common. */
 export class RNNCellBase extends Module {
@@ -49,17 +66,22 @@ export class RNNCellBase extends Module {
   }
 
   /** @internal Runs one step on a batch; the input may be without one. */
-  _step(input: Tensor, hidden: Tensor | null, run: (input: Tensor, hidden: Tensor) => Tensor): Tensor {
+  _step(input: Tensor, more: unknown[], run: (input: Tensor, hidden: Tensor) => Tensor): Tensor {
+    const batched = this._isBatched(input);
+    const [hidden] = further(forwardOf(this), stateSpec, more) as [Tensor | null];
     return ownScope(() => {
-      if (this._isBatched(input)) return run(input, hidden ?? this._zeros(input));
+      if (batched) return run(input, hidden ?? this._zeros(input));
       const batch = input.unsqueeze(0) as Tensor;
       return run(batch, (hidden?.unsqueeze(0) as Tensor | undefined) ?? this._zeros(batch)).squeeze(0) as Tensor;
     });
   }
 
-  private _isBatched(input: Tensor): boolean {
+  /** @internal */
+  _isBatched(input: Tensor): boolean {
+    const expected = 'a Tensor of 1 or 2 dimensions';
+    demandTensor(this, 'input', input, expected);
     if (input.ndim === 1 || input.ndim === 2) return input.ndim === 2;
-    throw argumentError(`${nameOf(this.constructor.name)}.forward`, 'input', 'a Tensor of 1 or 2 dimensions', input);
+    throw argumentError(forwardOf(this), 'input', expected, input);
   }
 
   /** @internal */
@@ -97,9 +119,9 @@ export class RNNCell extends RNNCellBase {
     this.nonlinearity = given.nonlinearity;
   }
 
-  override forward(input: Tensor, hx: Tensor | null = null): Tensor {
+  override forward(input: Tensor, ...more: [hx?: Hx<Tensor>]): Tensor {
     const op = this.nonlinearity === 'tanh' ? 'rnnTanhCell' : 'rnnReluCell';
-    return this._step(input, hx, (batch, hidden) => aten[op](batch, hidden, ...this._weights));
+    return this._step(input, more, (batch, hidden) => aten[op](batch, hidden, ...this._weights));
   }
 
   override extraRepr(): string {
@@ -112,8 +134,8 @@ export class GRUCell extends RNNCellBase {
     super(read('GRUCell', cell, passed), 3);
   }
 
-  override forward(input: Tensor, hx: Tensor | null = null): Tensor {
-    return this._step(input, hx, (batch, hidden) => aten.gruCell(batch, hidden, ...this._weights));
+  override forward(input: Tensor, ...more: [hx?: Hx<Tensor>]): Tensor {
+    return this._step(input, more, (batch, hidden) => aten.gruCell(batch, hidden, ...this._weights));
   }
 }
 
@@ -123,11 +145,9 @@ export class LSTMCell extends RNNCellBase {
   }
 
   /** Gives the hidden state and the cell state. */
-  override forward(input: Tensor, hx: readonly [Tensor, Tensor] | null = null): [Tensor, Tensor] {
-    if (input.ndim !== 1 && input.ndim !== 2) {
-      throw argumentError('nn.LSTMCell.forward', 'input', 'a Tensor of 1 or 2 dimensions', input);
-    }
-    const batched = input.ndim === 2;
+  override forward(input: Tensor, ...more: [hx?: Hx<readonly [Tensor, Tensor]>]): [Tensor, Tensor] {
+    const batched = this._isBatched(input);
+    const [hx] = further(forwardOf(this), pairSpec, more) as [[Tensor, Tensor] | null];
     return ownScope(() => {
       const batch = batched ? input : (input.unsqueeze(0) as Tensor);
       const zeros = hx === null ? this._zeros(batch) : null;

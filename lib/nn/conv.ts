@@ -2,8 +2,9 @@
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, factory, flag, int, ints, type Kind, nameOf, read, text, type Values } from './arguments';
+import { type Args, factory, flag, int, intList, ints, type Kind, nameOf, read, text, type Values } from './arguments';
 import { fans } from './fans';
+import { forwardOf, further, type OrNamed } from './inputs';
 import { parameter } from './layer';
 import { type FactoryArgs, resetLike } from './linear';
 import { Module } from './module';
@@ -80,6 +81,15 @@ export type TransposedArgs = [
   paddingMode?: PaddingMode,
   ...FactoryArgs,
 ];
+
+const outputSpec = {
+  outputSize: {
+    ...intList(),
+    expected: 'a list of integers',
+    convert: (value: unknown) => (Array.isArray(value) ? intList().convert(value) : undefined),
+  },
+};
+export type OutputSize = OrNamed<'outputSize', readonly number[]>;
 
 const filled = (list: readonly number[], value: number) => list.every((one) => one === value);
 
@@ -167,7 +177,8 @@ export abstract class ConvNd extends Module {
   }
 
   /** @internal */
-  _transposed(op: string, input: Tensor, outputSize: readonly number[] | null): Tensor {
+  _transposed(op: string, input: Tensor, more: unknown[]): Tensor {
+    const [outputSize] = further(forwardOf(this), outputSpec, more) as [number[] | null];
     const { weight, bias, stride, padding, groups, dilation } = this;
     return F[op](input, weight, bias, stride, padding, this._missing(input, outputSize), groups, dilation);
   }
@@ -178,7 +189,7 @@ export abstract class ConvNd extends Module {
     const count = this.kernelSize.length;
     const batched = input.ndim === count + 2;
     const wanted = outputSize.length === count ? outputSize : outputSize.slice(batched ? 2 : 1);
-    const at = `${nameOf(this.constructor.name)}.forward`;
+    const at = forwardOf(this);
     if (wanted.length !== count) throw argumentError(at, 'outputSize', `${count} sizes`, outputSize);
     const sizes = input.shape.slice(batched ? 2 : 1);
     return wanted.map((size, i) => {
@@ -233,8 +244,8 @@ export class ConvTranspose1d extends ConvNd {
     super('ConvTranspose1d', read('ConvTranspose1d', specs.transposed[0]!, passed));
   }
 
-  override forward(input: Tensor, outputSize: readonly number[] | null = null): Tensor {
-    return this._transposed('convTranspose1d', input, outputSize);
+  override forward(input: Tensor, ...more: [outputSize?: OutputSize]): Tensor {
+    return this._transposed('convTranspose1d', input, more);
   }
 }
 
@@ -243,8 +254,8 @@ export class ConvTranspose2d extends ConvNd {
     super('ConvTranspose2d', read('ConvTranspose2d', specs.transposed[1]!, passed));
   }
 
-  override forward(input: Tensor, outputSize: readonly number[] | null = null): Tensor {
-    return this._transposed('convTranspose2d', input, outputSize);
+  override forward(input: Tensor, ...more: [outputSize?: OutputSize]): Tensor {
+    return this._transposed('convTranspose2d', input, more);
   }
 }
 
@@ -253,7 +264,7 @@ export class ConvTranspose3d extends ConvNd {
     super('ConvTranspose3d', read('ConvTranspose3d', specs.transposed[2]!, passed));
   }
 
-  override forward(input: Tensor, outputSize: readonly number[] | null = null): Tensor {
-    return this._transposed('convTranspose3d', input, outputSize);
+  override forward(input: Tensor, ...more: [outputSize?: OutputSize]): Tensor {
+    return this._transposed('convTranspose3d', input, more);
   }
 }

@@ -4,6 +4,7 @@ import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, nameOf, orNull, read, tensor, text } from './arguments';
 import { normal_ } from './init';
+import { forwardOf, further } from './inputs';
 import { parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
@@ -211,7 +212,13 @@ export class EmbeddingBag extends Module {
     drawn(this.weight, this.paddingIdx);
   }
 
-  override forward(input: Tensor, offsets: Tensor | null = null, perSampleWeights: Tensor | null = null): Tensor {
+  override forward(
+    input: Tensor,
+    options?: { offsets?: Tensor | null | undefined; perSampleWeights?: Tensor | null | undefined },
+  ): Tensor;
+  override forward(input: Tensor, offsets?: Tensor | null, perSampleWeights?: Tensor | null): Tensor;
+  override forward(input: Tensor, ...more: unknown[]): Tensor {
+    const [offsets, perSampleWeights] = further(forwardOf(this), { offsets: tensor, perSampleWeights: tensor }, more);
     return F.embeddingBag(input, this.weight, offsets, {
       maxNorm: this.maxNorm,
       normType: this.normType,

@@ -4,7 +4,9 @@ import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, nameOf, read, text, type Values } from './arguments';
+import { type Hx, pairSpec, stateSpec } from './cells';
 import { uniform_ } from './init';
+import { demandTensor, forwardOf, further } from './inputs';
 import { parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
@@ -151,13 +153,12 @@ export class RNNBase extends Module {
 
   override forward(input: Tensor, hx?: any): [Tensor, any];
   override forward(input: PackedSequence, hx?: any): [PackedSequence, any];
-  override forward(input: Tensor | PackedSequence, hx: any = null): [Tensor | PackedSequence, any] {
-    const at = `${nameOf(this.constructor.name)}.forward`;
+  override forward(input: Tensor | PackedSequence, ...more: unknown[]): [Tensor | PackedSequence, any] {
+    const at = forwardOf(this);
     const isLstm = this.mode === 'LSTM';
-    if (hx !== null && isLstm !== Array.isArray(hx)) {
-      throw argumentError(at, 'hx', isLstm ? 'an array of two Tensors' : 'a Tensor', hx);
-    }
-    const states: Tensor[] | null = hx === null ? null : isLstm ? [...hx] : [hx];
+    if (!(input instanceof PackedSequence)) demandTensor(this, 'input', input, 'a Tensor or a PackedSequence');
+    const [hx] = further(at, isLstm ? pairSpec : stateSpec, more);
+    const states = hx === null ? null : ((isLstm ? hx : [hx]) as Tensor[]);
     const [output, last] = ownScope(() =>
       input instanceof PackedSequence ? this._packed(at, input, states) : this._padded(at, input, states),
     );
@@ -298,10 +299,10 @@ export class RNN extends RNNBase {
     this.nonlinearity = nonlinearity;
   }
 
-  override forward(input: Tensor, hx?: Tensor | null): Result<Tensor>;
-  override forward(input: PackedSequence, hx?: Tensor | null): Result<Tensor, PackedSequence>;
-  override forward(input: any, hx: Tensor | null = null): Result<Tensor, any> {
-    return super.forward(input, hx);
+  override forward(input: Tensor, hx?: Hx<Tensor>): Result<Tensor>;
+  override forward(input: PackedSequence, hx?: Hx<Tensor>): Result<Tensor, PackedSequence>;
+  override forward(input: any, ...more: unknown[]): Result<Tensor, any> {
+    return super.forward(input, ...more);
   }
 }
 
@@ -310,10 +311,10 @@ export class GRU extends RNNBase {
     super({ mode: 'GRU', ...read('GRU', gru, passed) });
   }
 
-  override forward(input: Tensor, hx?: Tensor | null): Result<Tensor>;
-  override forward(input: PackedSequence, hx?: Tensor | null): Result<Tensor, PackedSequence>;
-  override forward(input: any, hx: Tensor | null = null): Result<Tensor, any> {
-    return super.forward(input, hx);
+  override forward(input: Tensor, hx?: Hx<Tensor>): Result<Tensor>;
+  override forward(input: PackedSequence, hx?: Hx<Tensor>): Result<Tensor, PackedSequence>;
+  override forward(input: any, ...more: unknown[]): Result<Tensor, any> {
+    return super.forward(input, ...more);
   }
 }
 
@@ -322,12 +323,9 @@ export class LSTM extends RNNBase {
     super({ mode: 'LSTM', ...read('LSTM', lstm, passed) });
   }
 
-  override forward(input: Tensor, hx?: LstmState | null): Result<[hidden: Tensor, cell: Tensor]>;
-  override forward(
-    input: PackedSequence,
-    hx?: LstmState | null,
-  ): Result<[hidden: Tensor, cell: Tensor], PackedSequence>;
-  override forward(input: any, hx: LstmState | null = null): Result<[hidden: Tensor, cell: Tensor], any> {
-    return super.forward(input, hx);
+  override forward(input: Tensor, hx?: Hx<LstmState>): Result<[hidden: Tensor, cell: Tensor]>;
+  override forward(input: PackedSequence, hx?: Hx<LstmState>): Result<[hidden: Tensor, cell: Tensor], PackedSequence>;
+  override forward(input: any, ...more: unknown[]): Result<[hidden: Tensor, cell: Tensor], any> {
+    return super.forward(input, ...more);
   }
 }

@@ -115,7 +115,7 @@ export interface ShapedConvTranspose1d<R> extends conv.ConvTranspose1d {
   /** For the compiler: what \`forward\` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
-  forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
+  forward(input: Tensor, outputSize: conv.OutputSize): Tensor;
 }
 
 /** @internal Exported for the declarations of libraries. */
@@ -129,7 +129,7 @@ export interface ShapedConvTranspose2d<R> extends conv.ConvTranspose2d {
   /** For the compiler: what \`forward\` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
-  forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
+  forward(input: Tensor, outputSize: conv.OutputSize): Tensor;
 }
 
 /** @internal Exported for the declarations of libraries. */
@@ -143,7 +143,7 @@ export interface ShapedConvTranspose3d<R> extends conv.ConvTranspose3d {
   /** For the compiler: what \`forward\` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
-  forward(input: Tensor, outputSize: readonly number[] | null): Tensor;
+  forward(input: Tensor, outputSize: conv.OutputSize): Tensor;
 }
 
 /** @internal Exported for the declarations of libraries. */

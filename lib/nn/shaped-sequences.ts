@@ -3,6 +3,7 @@ import type { HasRule, LayerGives, LayerTakes, Product, StatesGiven, StepsGiven 
 import type { DTypeLike } from '../../types/base';
 import type { Tensor } from '../tensor/tensor';
 import * as attention from './attention';
+import type { Hx } from './cells';
 import type { Module } from './module';
 import * as recurrent from './recurrent';
 import * as transformer from './transformer';
@@ -42,20 +43,20 @@ type State<T extends Tensor, H extends number, L extends number, F, Two> = State
 export interface ShapedRNN<In extends number, H extends number, L extends number, F, Two> extends recurrent.RNN {
   readonly inputSize: In;
   readonly hiddenSize: H;
-  forward(input: PackedSequence, hx?: Tensor | null): [output: PackedSequence, hidden: Tensor];
+  forward(input: PackedSequence, hx?: Hx<Tensor>): [output: PackedSequence, hidden: Tensor];
   forward<T extends Tensor>(
     input: T & LayerTakes<T, SequenceRule<`RNN(${In}, ${H})`, In>>,
-    hx?: Tensor | null,
+    hx?: Hx<Tensor>,
   ): Given<T, H, Two, State<T, H, L, F, Two>>;
 }
 /** @internal Exported for the declarations of libraries. */
 export interface ShapedGRU<In extends number, H extends number, L extends number, F, Two> extends recurrent.GRU {
   readonly inputSize: In;
   readonly hiddenSize: H;
-  forward(input: PackedSequence, hx?: Tensor | null): [output: PackedSequence, hidden: Tensor];
+  forward(input: PackedSequence, hx?: Hx<Tensor>): [output: PackedSequence, hidden: Tensor];
   forward<T extends Tensor>(
     input: T & LayerTakes<T, SequenceRule<`GRU(${In}, ${H})`, In>>,
-    hx?: Tensor | null,
+    hx?: Hx<Tensor>,
   ): Given<T, H, Two, State<T, H, L, F, Two>>;
 }
 /** @internal Exported for the declarations of libraries. */
@@ -64,11 +65,11 @@ export interface ShapedLSTM<In extends number, H extends number, L extends numbe
   readonly hiddenSize: H;
   forward(
     input: PackedSequence,
-    hx?: readonly [hidden: Tensor, cell: Tensor] | null,
+    hx?: Hx<readonly [hidden: Tensor, cell: Tensor]>,
   ): [output: PackedSequence, hidden: [hidden: Tensor, cell: Tensor]];
   forward<T extends Tensor>(
     input: T & LayerTakes<T, SequenceRule<`LSTM(${In}, ${H})`, In>>,
-    hx?: readonly [hidden: Tensor, cell: Tensor] | null,
+    hx?: Hx<readonly [hidden: Tensor, cell: Tensor]>,
   ): Given<T, H, Two, [hidden: State<T, H, L, F, Two>, cell: State<T, H, L, F, Two>]>;
 }
 

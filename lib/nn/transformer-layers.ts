@@ -5,9 +5,10 @@ import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { GELU, ReLU } from './activations';
-import { type Args, factory, flag, float, int, type Kind, nameOf, read, type Values } from './arguments';
-import { further, MultiheadAttention, mergedMasks, records, withHints } from './attention';
+import { type Args, factory, flag, float, int, type Kind, nameOf, read, tensor, type Values } from './arguments';
+import { MultiheadAttention, mergedMasks, records, withHints } from './attention';
 import { Dropout } from './dropout';
+import { demandTensor, forwardOf, further } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
@@ -115,7 +116,7 @@ abstract class Block extends Module {
 
 Object.defineProperty(Block.prototype, '_names', { value: { selfAttn: 'self_attn', multiheadAttn: 'multihead_attn' } });
 
-const encoderNames = withHints(['srcMask', 'srcKeyPaddingMask'], 'isCausal');
+const encoderMasks = withHints({ srcMask: tensor, srcKeyPaddingMask: tensor }, 'isCausal');
 
 /** Whether a module or one inside it has hooks that a fused op would not call. */
 const isHooked = (layer: Module) =>
@@ -147,7 +148,8 @@ export class TransformerEncoderLayer extends Block {
   override forward(src: Tensor, options?: EncoderLayerOptions): Tensor;
   override forward(src: Tensor, srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean): Tensor;
   override forward(src: Tensor, ...more: unknown[]): Tensor {
-    const [mask, padding, causal = null] = further('nn.TransformerEncoderLayer.forward', encoderNames, more) as [
+    demandTensor(this, 'src', src);
+    const [mask, padding, causal = null] = further(forwardOf(this), encoderMasks, more) as [
       Mask,
       Mask,
       boolean | null | undefined,
@@ -227,8 +229,8 @@ function attended(
   return attention.forward(x, to, to, { attnMask, keyPaddingMask, needWeights: false, ...hint })[0];
 }
 
-export const decoderNames = withHints(
-  ['tgtMask', 'memoryMask', 'tgtKeyPaddingMask', 'memoryKeyPaddingMask'],
+export const decoderMasks = withHints(
+  { tgtMask: tensor, memoryMask: tensor, tgtKeyPaddingMask: tensor, memoryKeyPaddingMask: tensor },
   'tgtIsCausal',
   'memoryIsCausal',
 );
@@ -277,7 +279,9 @@ export class TransformerDecoderLayer extends Block {
   override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
   override forward(tgt: Tensor, memory: Tensor, ...masks: DecoderRest): Tensor;
   override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
-    const given = further('nn.TransformerDecoderLayer.forward', decoderNames, more) as DecoderGiven;
+    demandTensor(this, 'tgt', tgt);
+    demandTensor(this, 'memory', memory);
+    const given = further(forwardOf(this), decoderMasks, more) as DecoderGiven;
     const [mask, memoryMask, padding, memoryPadding, causal = null, memoryCausal = null] = given;
     const { selfAttn, multiheadAttn, norm1, norm2, norm3, dropout3 } = this;
     const attend = (x: Tensor) => this.dropout1.forward(attended(selfAttn, x, x, mask, padding, causal));

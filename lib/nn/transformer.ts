@@ -3,10 +3,11 @@ import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, flag, float, int, type Kind, kind, nameOf, orNull, read } from './arguments';
-import { further, withHints } from './attention';
+import { type Args, flag, float, int, type Kind, kind, nameOf, orNull, read, tensor } from './arguments';
+import { withHints } from './attention';
 import { ModuleList } from './containers';
 import { xavierUniform_ } from './init';
+import { demandTensor, forwardOf, further } from './inputs';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
@@ -18,7 +19,7 @@ import {
   type DecoderGiven,
   type DecoderLayerOptions,
   type DecoderRest,
-  decoderNames,
+  decoderMasks,
   lastArguments,
   layerSpec,
   type Mask,
@@ -56,7 +57,7 @@ export interface EncoderOptions {
   /** Whether `mask` is causal; from libtorch 2 on. Default: it is compared with a causal one. */
   isCausal?: boolean | null | undefined;
 }
-const encoderNames = withHints(['mask', 'srcKeyPaddingMask'], 'isCausal');
+const encoderMasks = withHints({ mask: tensor, srcKeyPaddingMask: tensor }, 'isCausal');
 
 /** Whether a mask is causal, from the hint or else by comparison. Python's _detect_is_causal_mask. */
 function isCausalMask(mask: Mask, hint: boolean | null | undefined, input: Tensor, batchFirst: boolean): boolean {
@@ -95,8 +96,9 @@ export class TransformerEncoder extends Module {
   override forward(src: Tensor, options?: EncoderOptions): Tensor;
   override forward(src: Tensor, mask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean | null): Tensor;
   override forward(src: Tensor, ...more: unknown[]): Tensor {
-    const at = 'nn.TransformerEncoder.forward';
-    const [srcMask, padding, hint] = further(at, encoderNames, more) as [Mask, Mask, boolean | null | undefined];
+    demandTensor(this, 'src', src);
+    const given = further(forwardOf(this), encoderMasks, more);
+    const [srcMask, padding, hint] = given as [Mask, Mask, boolean | null | undefined];
     return ownScope(() => {
       const nested = srcMask === null && padding !== null && this._nests(src, padding);
       let output = nested ? (aten._nestedTensorFromMask(src, padding.logicalNot(), false) as Tensor) : src;
@@ -134,9 +136,11 @@ export class TransformerDecoder extends Module {
   override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
   override forward(tgt: Tensor, memory: Tensor, ...masks: DecoderRest): Tensor;
   override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
+    demandTensor(this, 'tgt', tgt);
+    demandTensor(this, 'memory', memory);
     const [mask, memoryMask, padding, memoryPadding, hint, memoryIsCausal] = further(
-      'nn.TransformerDecoder.forward',
-      decoderNames,
+      forwardOf(this),
+      decoderMasks,
       more,
     ) as DecoderGiven;
     return ownScope(() => {
@@ -173,8 +177,15 @@ export interface TransformerOptions extends DecoderLayerOptions {
   /** Whether `srcMask` is causal; from libtorch 2 on, as for the encoder. */
   srcIsCausal?: boolean | null | undefined;
 }
-const transformerNames = withHints(
-  ['srcMask', 'tgtMask', 'memoryMask', 'srcKeyPaddingMask', 'tgtKeyPaddingMask', 'memoryKeyPaddingMask'],
+const transformerMasks = withHints(
+  {
+    srcMask: tensor,
+    tgtMask: tensor,
+    memoryMask: tensor,
+    srcKeyPaddingMask: tensor,
+    tgtKeyPaddingMask: tensor,
+    memoryKeyPaddingMask: tensor,
+  },
   'srcIsCausal',
   'tgtIsCausal',
   'memoryIsCausal',
@@ -225,8 +236,10 @@ export class Transformer extends Module {
   override forward(src: Tensor, tgt: Tensor, options?: TransformerOptions): Tensor;
   override forward(src: Tensor, tgt: Tensor, ...masks: [srcMask?: Mask, ...rest: (Mask | boolean)[]]): Tensor;
   override forward(src: Tensor, tgt: Tensor, ...more: unknown[]): Tensor {
-    const at = 'nn.Transformer.forward';
-    const given = further(at, transformerNames, more);
+    demandTensor(this, 'src', src);
+    demandTensor(this, 'tgt', tgt);
+    const at = forwardOf(this);
+    const given = further(at, transformerMasks, more);
     const [srcMask, tgtMask, memoryMask, srcPadding, tgtPadding, memoryPadding, ...hints] = given;
     const [srcHints, targetHints] = [hints.slice(0, 1), hints.slice(1)];
     const batched = src.ndim === 3;

@@ -1,0 +1,39 @@
+/** Arguments of `forward`: the tensors that it demands, and further ones by position or by name. */
+import { byName, isPlainObject } from '../addon/options';
+import { argumentError } from '../errors/errors';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { nameOf, type Spec } from './arguments';
+import type { Module } from './module';
+
+/** For messages: "nn.Linear.forward". */
+export const forwardOf = (module: Module): string => `${nameOf(module.constructor.name)}.forward`;
+
+/** Refuses an input that is missing or no tensor, before the module reads its properties. */
+export function demandTensor(
+  module: Module,
+  argument: string,
+  value: unknown,
+  expected = 'a Tensor',
+): asserts value is Tensor {
+  if (!isTensor(value)) throw argumentError(forwardOf(module), argument, expected, value);
+}
+
+/** The only further argument of a forward: by position, or by name in an object. */
+export type OrNamed<Name extends string, T> = T | { readonly [N in Name]?: T | null | undefined } | null;
+
+/** Further arguments of a forward: positional, or by name in one object. Null for those that are missing. */
+export function further(at: string, spec: Spec, passed: readonly unknown[]): unknown[] {
+  const names = Object.keys(spec);
+  const positional = passed.length - (isPlainObject(passed.at(-1)) ? 1 : 0);
+  if (positional > names.length) {
+    throw argumentError(at, 'arguments', `at most ${names.length} after the inputs`, positional);
+  }
+  const given = byName(at, names, 0, passed);
+  return names.map((name) => {
+    const value = given[name] ?? null;
+    if (value === null) return null;
+    const converted: unknown = spec[name]!.convert(value);
+    if (converted === undefined) throw argumentError(at, name, spec[name]!.expected, value);
+    return converted;
+  });
+}
