@@ -4,6 +4,7 @@ import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, intList, nameOf, read } from './arguments';
 import { ModuleList, Sequential } from './containers';
+import { demandTensor } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import { Module } from './module';
 import { aten } from './ops';
@@ -72,6 +73,8 @@ export class AdaptiveLogSoftmaxWithLoss extends Module {
   }
 
   override forward(input: Tensor, target: Tensor): AdaptiveResult {
+    demandTensor(this, 'input', input);
+    demandTensor(this, 'target', target);
     if (target.ndim > 1) throw argumentError(`${AT}.forward`, 'target', 'a Tensor of 0 or 1 dimensions', target);
     if (input.ndim !== target.ndim + 1 || (target.ndim === 1 && input.shape[0] !== target.shape[0])) {
       throw argumentError(`${AT}.forward`, 'input', 'a row for each target', input);

@@ -4,6 +4,7 @@ import type { HookHandle } from '../tensor/hook-list';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, orNull, read, type Spec, type Values } from './arguments';
 import * as conv from './conv';
+import { demandTensor } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import type { Module } from './module';
 import * as norm from './normalization';
@@ -50,10 +51,11 @@ function inferOnFirstForward(
   infer: (input: Tensor) => void,
 ): void {
   const handle: HookHandle = module.registerForwardPreHook((_, [input]) => {
+    demandTensor(module, 'input', input);
     if ([module.weight, module.bias, module.runningMean].some(isEmpty)) {
-      infer(input as Tensor);
+      infer(input);
       module.resetParameters();
-    } else infer(input as Tensor);
+    } else infer(input);
     handle.remove();
     // An instance of a program's subclass keeps its class.
     if (Object.getPrototypeOf(module) === lazy.prototype) Object.setPrototypeOf(module, like.prototype);

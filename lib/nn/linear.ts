@@ -5,6 +5,7 @@ import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, int, intList, type Named, read } from './arguments';
 import { kaimingUniform_, uniform_ } from './init';
+import { demandTensor } from './inputs';
 import { filledIn, layer, listed, parameter } from './layer';
 import { Module } from './module';
 import { F } from './ops';
@@ -113,6 +114,7 @@ export const Flatten = layer<[startDim?: number, endDim?: number]>()(
   { startDim: int(1), endDim: int(-1) },
   {
     forward(input) {
+      demandTensor(this, 'input', input);
       return input.flatten(this.startDim, this.endDim) as Tensor;
     },
     extra: listed('startDim', 'endDim'),
@@ -126,6 +128,7 @@ export const Unflatten = layer<[dim: number, unflattenedSize: number[]]>()(
   { dim: int(), unflattenedSize: intList() },
   {
     forward(input) {
+      demandTensor(this, 'input', input);
       const { shape } = input;
       const dim = this.dim < 0 ? this.dim + shape.length : this.dim;
       if (dim < 0 || dim >= shape.length) {

@@ -5,6 +5,7 @@ import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, float, int, intList, made, nameOf, orNull, read } from './arguments';
 import { constant_ } from './init';
+import { demandTensor, forwardOf } from './inputs';
 import { constant, filledIn, layer, parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module, name as pythonNames } from './module';
@@ -107,9 +108,9 @@ export abstract class NormBase extends Module {
 
   /** @internal */
   _demandDims(input: Tensor, dims: readonly number[]): void {
-    if (dims.includes(input.ndim)) return;
-    const at = nameOf(this.constructor.name);
-    throw argumentError(`${at}.forward`, 'input', `a Tensor of ${dims.join(' or ')} dimensions`, input);
+    const expected = `a Tensor of ${dims.join(' or ')} dimensions`;
+    demandTensor(this, 'input', input, expected);
+    if (!dims.includes(input.ndim)) throw argumentError(forwardOf(this), 'input', expected, input);
   }
 }
 pythonNames(NormBase as unknown as { prototype: Module }, {
@@ -308,6 +309,7 @@ export class RMSNorm extends Module {
   }
 
   override forward<T extends Tensor>(input: T): Same<T> {
+    demandTensor(this, 'input', input);
     return normalizedByRoot(input, this.normalizedShape, this.weight, this.eps) as Same<T>;
   }
 

@@ -3,8 +3,9 @@ import { argumentError, refusal } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { buffer, flag, int, intOrInts, ints, type Kind, nameOf, num, numOrNums, orNull } from './arguments';
+import { demandTensor } from './inputs';
 import { layer } from './layer';
-import { name as pythonNames } from './module';
+import { type Module, name as pythonNames } from './module';
 import { F } from './ops';
 
 type Size = number | number[];
@@ -156,8 +157,9 @@ const lpPool = (dims: number) =>
     {
       forward(input) {
         const { normType, kernelSize, stride, ceilMode } = this;
-        if (dims === 3) return lpPool3d(input, normType, kernelSize, stride, ceilMode);
-        return F[`lpPool${dims}d`](input, normType, kernelSize, stride, ceilMode);
+        if (dims !== 3) return F[`lpPool${dims}d`](input, normType, kernelSize, stride, ceilMode);
+        demandTensor(this, 'input', input);
+        return lpPool3d(input, normType, kernelSize, stride, ceilMode);
       },
       extra: 'norm_type={normType}, kernel_size={kernelSize}, stride={stride}, ceil_mode={ceilMode}',
     },
@@ -188,8 +190,10 @@ const outputSize = (dims: number): Kind<OutputSize> => ({
 });
 
 /** The sizes, with those of the input in place of null. */
-function outputOf(size: OutputSize, input: Tensor, dims: number): number | number[] {
+function outputOf(module: Module & { outputSize: OutputSize }, input: Tensor, dims: number): number | number[] {
+  const { outputSize: size } = module;
   if (typeof size === 'number') return size;
+  demandTensor(module, 'input', input);
   const list = size === null ? new Array<null>(dims).fill(null) : size;
   const shape = input.shape.slice(-dims);
   return list.map((one, i) => one ?? shape[i]!);
@@ -201,7 +205,7 @@ const adaptiveAvg = (dims: number) =>
     { outputSize: outputSize(dims) },
     {
       forward(input) {
-        return F[`adaptiveAvgPool${dims}d`](input, outputOf(this.outputSize, input, dims));
+        return F[`adaptiveAvgPool${dims}d`](input, outputOf(this, input, dims));
       },
       extra: 'output_size={outputSize}',
     },
@@ -220,7 +224,7 @@ const adaptiveMax = (dims: number) =>
     {
       forward(input) {
         const op = `adaptiveMaxPool${dims}d${this.returnIndices ? 'WithIndices' : ''}`;
-        return F[op](input, outputOf(this.outputSize, input, dims));
+        return F[op](input, outputOf(this, input, dims));
       },
       extra: 'output_size={outputSize}',
     },
