@@ -2,9 +2,22 @@
 import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
-import { buffer, flag, float, fn, int, nameOf, num, orNull, type Spec, text, type Values } from './arguments';
+import {
+  buffer,
+  flag,
+  float,
+  fn,
+  int,
+  type Kind,
+  nameOf,
+  num,
+  orNull,
+  type Spec,
+  text,
+  type Values,
+} from './arguments';
 import { layer } from './layer';
-import { type Module, name as pythonNames } from './module';
+import { Module, name as pythonNames } from './module';
 import { F } from './ops';
 
 export type Reduction = 'none' | 'mean' | 'sum';
@@ -181,8 +194,13 @@ export const TripletMarginLoss = loss<
   F.tripletMarginLoss(anchor, positive, negative, { margin, p, eps, swap, reduction }),
 );
 export type TripletMarginLoss = InstanceType<typeof TripletMarginLoss>;
-type Distance = (a: Tensor, b: Tensor) => Tensor;
-const withDistance = { distanceFunction: orNull(fn<Distance>()), margin: float(1), swap: flag(false), reduction };
+type Distance = ((a: Tensor, b: Tensor) => Tensor) | Module;
+const distanceFunction: Kind<Distance | null> = orNull({
+  ...fn<any>(),
+  expected: 'a Module or a function',
+  convert: (value) => (value instanceof Module ? value : fn<any>().convert(value)),
+});
+const withDistance = { distanceFunction, margin: float(1), swap: flag(false), reduction };
 export const TripletMarginWithDistanceLoss = loss<
   [distanceFunction?: Distance | null, margin?: number, swap?: boolean, reduction?: Reduction],
   OfThree
@@ -192,6 +210,7 @@ export const TripletMarginWithDistanceLoss = loss<
   ({ distanceFunction, margin, swap, reduction }, anchor, positive, negative) =>
     F.tripletMarginWithDistanceLoss(anchor, positive, negative, { distanceFunction, margin, swap, reduction }),
 );
+pythonNames(TripletMarginWithDistanceLoss, { distanceFunction: 'distance_function' });
 export type TripletMarginWithDistanceLoss = InstanceType<typeof TripletMarginWithDistanceLoss>;
 type Lengths = Tensor | readonly number[];
 const ctc = { blank: int(0), reduction, zeroInfinity: flag(false) };

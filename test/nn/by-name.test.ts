@@ -87,3 +87,26 @@ test('stacks of the Transformer', () => {
     expect(thrown(make)).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', message: expect.stringContaining(text) });
   }
 });
+
+test('a module as the distance of a loss', () => {
+  const tensors = [0, 1, 2].map((n) => torch.arange(6).reshape([2, 3]).pow(n).float());
+  const [anchor, positive, negative] = tensors as [any, any, any];
+  const distanceFunction = new nn.PairwiseDistance();
+  const loss = new nn.TripletMarginWithDistanceLoss({ distanceFunction });
+  const { tripletMarginWithDistanceLoss: f } = nn.functional;
+  torch.scope(() => {
+    const expected = f(anchor, positive, negative).item();
+    expect(loss.forward(anchor, positive, negative).item()).toBe(expected);
+    expect(f(anchor, positive, negative, { distanceFunction }).item()).toBe(expected);
+  });
+  // As Python prints it.
+  expect(String(loss)).toBe('TripletMarginWithDistanceLoss(\n  (distance_function): PairwiseDistance()\n)');
+  expect(thrown(() => new untyped.nn.TripletMarginWithDistanceLoss(5)).message).toBe(
+    "nn.TripletMarginWithDistanceLoss: argument 'distanceFunction': expected a Module or a function, or null, got 5",
+  );
+  expect(
+    thrown(() => untyped.nn.functional.tripletMarginWithDistanceLoss(...tensors, { distanceFunction: 5 })).message,
+  ).toBe(
+    "tripletMarginWithDistanceLoss: argument 'distanceFunction': expected a Module or a function of two Tensors, or null, got 5",
+  );
+});

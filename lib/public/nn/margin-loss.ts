@@ -1,7 +1,7 @@
 /** torch/nn/functional.py: losses with margins. */
 
 import { composed, define } from '../../call/define';
-import { asCallback } from '../../lifetimes/user-code';
+import { asCallback, asUser } from '../../lifetimes/user-code';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse } from '../support';
@@ -34,6 +34,14 @@ function multilabelSoftMarginLoss(
   return reduced('multilabelSoftMarginLoss', mean, reductionName(average, reduce, reduction));
 }
 
+/** A function, also of a module: its forward. Undefined for another value. */
+function functionOf(value: unknown): ((a: Tensor, b: Tensor) => unknown) | undefined {
+  if (typeof value === 'function') return value as (a: Tensor, b: Tensor) => unknown;
+  if (typeof value !== 'object' || value === null || isTensor(value)) return undefined;
+  const forward = asUser(() => (value as { forward?: unknown }).forward);
+  return typeof forward === 'function' ? (a, b) => forward.call(value, a, b) : undefined;
+}
+
 function tripletMarginWithDistanceLoss(
   anchor: Tensor,
   positive: Tensor,
@@ -44,11 +52,12 @@ function tripletMarginWithDistanceLoss(
   reduction: string,
 ): Tensor {
   const fn = 'tripletMarginWithDistanceLoss';
-  if (distanceFunction !== null && typeof distanceFunction !== 'function') {
-    throw refuse(fn, 'distanceFunction', 'a function of two Tensors, or null', distanceFunction);
+  const measure = distanceFunction === null ? aten.pairwiseDistance! : functionOf(distanceFunction);
+  if (measure === undefined) {
+    throw refuse(fn, 'distanceFunction', 'a Module or a function of two Tensors, or null', distanceFunction);
   }
   const distance = (a: Tensor, b: Tensor): Tensor => {
-    const result = distanceFunction === null ? aten.pairwiseDistance!(a, b) : asCallback(() => distanceFunction(a, b));
+    const result = distanceFunction === null ? measure(a, b) : asCallback(() => measure(a, b));
     if (!isTensor(result)) throw refuse(fn, 'distanceFunction', 'a function that returns a Tensor', result);
     return result;
   };
