@@ -74,14 +74,15 @@ abstract class List<T> extends Container<T> {
   }
 
   /** @internal */
-  _splice(fn: string, index: number, count: number, ...more: T[]): void {
+  _splice(fn: string, index: number, count: number, ...more: T[]): T[] {
     const list = [...this._elements.values()];
     const place = index < 0 ? index + list.length : index;
     if (!Number.isInteger(index) || place < 0 || place + count > list.length) {
       throw argumentError(fn, 'index', `a position in a list of ${list.length}`, index);
     }
-    list.splice(place, count, ...more);
+    const removed = list.splice(place, count, ...more);
     this._setAll(list);
+    return removed;
   }
 }
 
@@ -128,6 +129,11 @@ abstract class Modules<M extends Module = Module> extends List<M> {
     demandModule(`${this.constructor.name}.insert`, 'module', module);
     this._splice(`${this.constructor.name}.insert`, index, 0, module);
     return this;
+  }
+
+  /** Removes the module at a position, by default the last, and gives it. Those after it move up. */
+  pop(index = -1): Module {
+    return this._splice(`${this.constructor.name}.pop`, index, 1)[0]!;
   }
 
   /** Replaces the module at a position. */
@@ -222,6 +228,18 @@ abstract class Dict<T> extends Container<T> {
     return this._elements.delete(key);
   }
 
+  /** Removes an entry and gives its value. */
+  pop(key: string): T {
+    const value = this._elements.get(key);
+    if (value === undefined) {
+      const keys = [...this._elements.keys()].join(', ');
+      const expected = keys === '' ? 'a key, but there are none' : `a key among ${keys}`;
+      throw argumentError(`${this.constructor.name}.pop`, 'key', expected, key);
+    }
+    this._elements.delete(key);
+    return value;
+  }
+
   clear(): void {
     this._elements.clear();
   }
@@ -238,6 +256,11 @@ abstract class Dict<T> extends Container<T> {
     return this._elements.entries();
   }
 
+  /** Python's name of `entries`. */
+  items(): IterableIterator<[string, T]> {
+    return this._elements.entries();
+  }
+
   /** Iterates over the keys, as in Python. */
   override [Symbol.iterator](): IterableIterator<string> {
     return this._elements.keys();
@@ -245,11 +268,15 @@ abstract class Dict<T> extends Container<T> {
 
   /** Sets the entries of a Map, an object, another dict or a list of pairs. */
   update(entries: Iterable<[string, T]> | Record<string, T> | Dict<T>): this {
+    const fn = `${this.constructor.name}.update`;
     const pairs = entries instanceof Dict ? entries.entries() : isIterable(entries) ? entries : null;
     if (pairs === null && !isPlainObject(entries)) {
-      throw argumentError(`${this.constructor.name}.update`, 'entries', 'an object, a Map or a list of pairs', entries);
+      throw argumentError(fn, 'entries', 'an object, a Map or a list of pairs [name, value]', entries);
     }
-    for (const [key, value] of pairs ?? Object.entries(entries as Record<string, T>)) this.set(key, value);
+    const list: unknown[] = [...(pairs ?? Object.entries(entries as Record<string, T>))];
+    const wrong = list.findIndex((pair) => !Array.isArray(pair) || pair.length !== 2);
+    if (wrong >= 0) throw argumentError(fn, `entries[${wrong}]`, 'a pair [name, value]', list[wrong]);
+    for (const [key, value] of list as [string, T][]) this.set(key, value);
     return this;
   }
 }

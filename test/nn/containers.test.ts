@@ -74,3 +74,40 @@ test('names that every object of JavaScript has are names like others', () => {
   }
   expect(names(new Net())).toEqual(['valueOf']);
 });
+
+test('pop removes an element and gives it; those after it move up', () => {
+  const modules = [layer(), layer(), layer(), layer()];
+  for (const net of [new nn.Sequential(...modules), new nn.ModuleList(modules)]) {
+    expect([net.pop(1), net.pop(-1), net.pop()]).toEqual([modules[1], modules[3], modules[2]]);
+    expect(names(net)).toEqual(['0.weight', '0.bias']);
+    const fn = `${net.constructor.name}.pop`;
+    expect(thrown(() => net.pop(1)).message).toBe(`${fn}: argument 'index': expected a position in a list of 1, got 1`);
+  }
+  const named = new nn.Sequential({ first: layer(), second: layer() } as any);
+  named.pop(0);
+  expect(names(named)).toEqual(['0.weight', '0.bias']); // as in Python, which numbers what is left
+  for (const dict of [new nn.ModuleDict({ a: layer(), b: layer() }), new nn.ParameterDict({ a: torch.ones([1]) })]) {
+    expect([...dict.items()]).toEqual([...dict.entries()]);
+    const value = dict.get('a');
+    expect([dict.pop('a'), dict.has('a')]).toEqual([value, false]);
+    expect(thrown(() => dict.pop('a')).code).toBe('ERR_TORCH_ARGUMENT');
+  }
+});
+
+test('a list without pairs is refused before anything changes', () => {
+  const dict = new nn.ModuleDict();
+  const refused: [unknown, string][] = [
+    [[layer()], "'entries[0]': expected a pair [name, value], got a Linear"],
+    [[['a', layer()], ['b']], "'entries[1]': expected a pair [name, value], got an array of 1 (first: 'b')"],
+    ['ab', "'entries[0]': expected a pair [name, value], got 'a'"],
+    [layer(), "'entries': expected an object, a Map or a list of pairs [name, value], got a Linear"],
+    [5, "'entries': expected an object, a Map or a list of pairs [name, value], got 5"],
+  ];
+  for (const [entries, text] of refused) {
+    for (const call of [() => dict.update(entries as any), () => new nn.ModuleDict(entries as any)]) {
+      const { code, message } = thrown(call);
+      expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', `ModuleDict.update: argument ${text}`]);
+    }
+  }
+  expect(dict.length).toBe(0);
+});
