@@ -1,8 +1,9 @@
 /** Embeddings. */
 import type { DType } from '../../types/base';
 import { argumentError } from '../errors/errors';
+import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { type Args, factory, flag, float, int, nameOf, orNull, read, tensor, text } from './arguments';
+import { type Args, factory, flag, float, int, kind, nameOf, orNull, read, tensor, text } from './arguments';
 import { normal_ } from './init';
 import { forwardOf, further } from './inputs';
 import { parameter } from './layer';
@@ -77,6 +78,35 @@ const embedding = {
   ...factory,
 };
 
+const { paddingIdx, maxNorm, normType, scaleGradByFreq, sparse } = embedding;
+const embeddings = kind<Tensor>(
+  'a Tensor of 2 dimensions',
+  undefined,
+  (value) => (isTensor(value) && value.ndim === 2 ? bare(value) : undefined),
+  () => '',
+);
+const pretrained = { embeddings, freeze: flag(true), paddingIdx, maxNorm, normType, scaleGradByFreq, sparse };
+type PretrainedArgs = [
+  embeddings: Tensor,
+  freeze?: boolean,
+  paddingIdx?: number | null,
+  maxNorm?: number | null,
+  normType?: number,
+  scaleGradByFreq?: boolean,
+  sparse?: boolean,
+];
+
+/** A module whose rows are those of a table. */
+function withRows<T extends { weight: Parameter }>(
+  cls: new (options: any) => T,
+  { embeddings: _weight, freeze, ...others }: { embeddings: Tensor; freeze: boolean },
+): T {
+  const [numEmbeddings, embeddingDim] = _weight.shape as [number, number];
+  const made = new cls({ numEmbeddings, embeddingDim, _weight, ...others });
+  made.weight.requiresGrad = !freeze;
+  return made;
+}
+
 /** Rows of a table, by their numbers. */
 export class Embedding extends Module {
   numEmbeddings: number;
@@ -120,18 +150,8 @@ export class Embedding extends Module {
   }
 
   /** An embedding with the rows of `embeddings`, which does not train them unless `freeze` is false. */
-  static fromPretrained(
-    embeddings: Tensor,
-    options: { freeze?: boolean; paddingIdx?: number | null; maxNorm?: number | null; sparse?: boolean } = {},
-  ): Embedding {
-    const { freeze = true, ...others } = options;
-    if (!isTensor(embeddings) || embeddings.ndim !== 2) {
-      throw argumentError('nn.Embedding.fromPretrained', 'embeddings', 'a Tensor of 2 dimensions', embeddings);
-    }
-    const [numEmbeddings, embeddingDim] = embeddings.shape as [number, number];
-    const made = new Embedding({ numEmbeddings, embeddingDim, _weight: embeddings, ...others });
-    made.weight.requiresGrad = !freeze;
-    return made;
+  static fromPretrained(...passed: Args<PretrainedArgs, typeof pretrained>): Embedding {
+    return withRows(Embedding, read('Embedding.fromPretrained', pretrained, passed));
   }
 
   resetParameters(): void {
@@ -162,6 +182,29 @@ const bag = {
   paddingIdx: orNull(int()),
   ...factory,
 };
+
+const pretrainedBag = {
+  embeddings,
+  freeze: flag(true),
+  maxNorm: bag.maxNorm,
+  normType: bag.normType,
+  scaleGradByFreq: bag.scaleGradByFreq,
+  mode: bag.mode,
+  sparse: bag.sparse,
+  includeLastOffset: bag.includeLastOffset,
+  paddingIdx: bag.paddingIdx,
+};
+type PretrainedBagArgs = [
+  embeddings: Tensor,
+  freeze?: boolean,
+  maxNorm?: number | null,
+  normType?: number,
+  scaleGradByFreq?: boolean,
+  mode?: 'sum' | 'mean' | 'max',
+  sparse?: boolean,
+  includeLastOffset?: boolean,
+  paddingIdx?: number | null,
+];
 
 /** Sums, means or maxima of rows of a table. */
 export class EmbeddingBag extends Module {
@@ -206,6 +249,11 @@ export class EmbeddingBag extends Module {
     this.includeLastOffset = given.includeLastOffset;
     this.paddingIdx = paddingOf('EmbeddingBag', given.paddingIdx, given.numEmbeddings);
     this.weight = weightOf('EmbeddingBag', { ...given, paddingIdx: this.paddingIdx });
+  }
+
+  /** A bag with the rows of `embeddings`, which does not train them unless `freeze` is false. */
+  static fromPretrained(...passed: Args<PretrainedBagArgs, typeof pretrainedBag>): EmbeddingBag {
+    return withRows(EmbeddingBag, read('EmbeddingBag.fromPretrained', pretrainedBag, passed));
   }
 
   resetParameters(): void {

@@ -110,3 +110,37 @@ test('a module as the distance of a loss', () => {
     "tripletMarginWithDistanceLoss: argument 'distanceFunction': expected a Module or a function of two Tensors, or null, got 5",
   );
 });
+
+test('embeddings of a given table', () => {
+  const table = torch.arange(6).reshape([3, 2]).float();
+  const input = torch.tensor([[0n, 2n]]);
+  for (const [net, requiresGrad] of [
+    [nn.Embedding.fromPretrained(table), false],
+    [nn.Embedding.fromPretrained(table, false), true],
+    [nn.Embedding.fromPretrained(table, { freeze: false, paddingIdx: 1 }), true],
+    [nn.Embedding.fromPretrained({ embeddings: table, normType: 1 }), false],
+  ] as const) {
+    expect(net.weight.requiresGrad).toBe(requiresGrad);
+    torch.scope(() =>
+      expect(net.forward(input).toArray()).toEqual([
+        [
+          [0, 1],
+          [4, 5],
+        ],
+      ]),
+    );
+  }
+  const bag = nn.EmbeddingBag.fromPretrained(table, { mode: 'sum' });
+  const mean = nn.EmbeddingBag.fromPretrained(table, false);
+  expect([bag.weight.requiresGrad, mean.weight.requiresGrad, mean.mode]).toEqual([false, true, 'mean']);
+  torch.scope(() => expect(bag.forward(input).toArray()).toEqual([[4, 6]]));
+  expect(String(bag)).toMatch(/^EmbeddingBag\(3, 2, mode='?sum'?\)$/);
+  const refused: [() => unknown, string][] = [
+    [() => untyped.nn.EmbeddingBag.fromPretrained(input.at(0)), "'embeddings': expected a Tensor of 2 dimensions, got"],
+    [() => untyped.nn.Embedding.fromPretrained(table, { freez: true }), "did you mean 'freeze'?"],
+    [() => untyped.nn.Embedding.fromPretrained(table, 5), "'freeze': expected a boolean, got 5"],
+  ];
+  for (const [make, text] of refused) {
+    expect(thrown(make)).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', message: expect.stringContaining(text) });
+  }
+});
