@@ -351,6 +351,12 @@ export class Module {
     return loadState(this, dict, options);
   }
 
+  /** What a class keeps in state dicts besides its tensors, at `_extra_state`. For `torch.save` it must be plain. */
+  getExtraState?(): unknown;
+
+  /** Takes what `getExtraState` gave, after the tensors were loaded. */
+  setExtraState?(state: any): void;
+
   /** Tokens for the parameters and buffers, by name, which can be posted to other threads. Nothing is copied. */
   share(): SharedModule {
     return sharedOf(this);

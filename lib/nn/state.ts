@@ -20,7 +20,7 @@ import {
 } from './parameter';
 import type { Computed } from './utils/computed';
 
-/** Parameters and buffers by name. */
+/** Parameters and buffers by name, and at `…_extra_state` what `getExtraState` of modules gives. */
 export type StateDict = Record<string, Tensor>;
 
 export interface StateDictOptions {
@@ -87,6 +87,9 @@ function ownState(module: Module): [name: string, tensor: Tensor][] {
   return [...module._ownParameters(), ...kept];
 }
 
+/** The key of what `getExtraState` gives. */
+const EXTRA = '_extra_state';
+
 const refuseCycle = (module: Module) =>
   codedError(
     Error,
@@ -106,6 +109,7 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
   for (const [name, tensor] of ownState(module)) {
     dict[prefix + module._keyOf(name)] = keepVars ? tensor : (tensor.detach() as Tensor);
   }
+  if (module.getExtraState !== undefined) dict[prefix + EXTRA] = module.getExtraState() as Tensor;
   let result = dict;
   for (const [name, child] of module._children()) {
     result = addState(child, result, `${prefix}${module._keyOf(name)}.`, keepVars, [...around, module]);
@@ -131,6 +135,8 @@ interface Plan {
   readonly used: Set<string>;
   readonly assign: boolean;
   readonly copies: [place: Place, value: Tensor][];
+  /** What `setExtraState` gets. */
+  readonly extras: [module: Module, state: unknown][];
 }
 
 function plan(module: Module, dict: StateDict, prefix: string, found: Plan, around: Module[]): void {
@@ -150,9 +156,18 @@ function plan(module: Module, dict: StateDict, prefix: string, found: Plan, arou
       else found.misfits.push(`${key}: ${reason}`);
     }
   }
+  planExtra(module, dict, prefix + EXTRA, found);
   for (const [name, child] of module._children()) {
     plan(child, dict, `${prefix}${module._keyOf(name)}.`, found, [...around, module]);
   }
+}
+
+/** As in Python: without a `setExtraState` the key is unexpected. */
+function planExtra(module: Module, dict: StateDict, key: string, found: Plan): void {
+  if (module.setExtraState === undefined) return;
+  found.used.add(key);
+  if (key in dict) found.extras.push([module, dict[key]]);
+  else found.missing.push(key);
 }
 
 const shapeText = (tensor: Tensor) => `[${tensor.shape.join(', ')}]`;
@@ -250,7 +265,7 @@ export function loadState(module: Module, dict: unknown, options: LoadStateDictO
   if (typeof assign !== 'boolean') throw argumentError('loadStateDict', 'assign', 'a boolean', assign);
   const given = copyOf(dict); // getters run in the program's scope
   return ownScope(() => {
-    const found: Plan = { missing: [], misfits: [], used: new Set(), assign, copies: [] };
+    const found: Plan = { missing: [], misfits: [], used: new Set(), assign, copies: [], extras: [] };
     plan(module, given, '', found, []);
     const keys: IncompatibleKeys = {
       missingKeys: found.missing,
@@ -264,6 +279,7 @@ export function loadState(module: Module, dict: unknown, options: LoadStateDictO
       if (assign) assignAll(found.copies);
       else for (const [{ target }, value] of found.copies) copy(target, value);
     });
+    for (const [inner, state] of found.extras) asUser(() => inner.setExtraState!(state));
     return keys;
   }, false);
 }

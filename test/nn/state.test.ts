@@ -1,5 +1,5 @@
-/** What modules keep: initial values. */
-import { torch } from '../support/torch';
+/** What modules keep: initial values, and state besides their tensors. */
+import { thrown, torch } from '../support/torch';
 
 const { nn } = torch;
 
@@ -22,4 +22,44 @@ test('resetParameters gives the values of a new module', () => {
     expect(values(net)).toEqual(first);
     net.dispose();
   }
+});
+
+test('extra state is written under _extra_state and given back, as in Python', () => {
+  class Counter extends nn.Module {
+    scale = new nn.Parameter(torch.ones([1]));
+    calls: unknown = 0;
+    seen = 0;
+    override getExtraState(): unknown {
+      return { calls: this.calls };
+    }
+    override setExtraState({ calls }: { calls: unknown }): void {
+      this.calls = calls;
+      this.seen = Number(this.scale.item());
+    }
+  }
+  class Writes extends nn.Module {
+    override getExtraState(): unknown {
+      return 1;
+    }
+  }
+  const [net, other] = [new nn.Sequential(new Counter()), new nn.Sequential(new Counter())];
+  const [from, to] = [net.at(0) as Counter, other.at(0) as Counter];
+  torch.noGrad(() => from.scale.fill_(3));
+  from.calls = 5;
+  const dict = net.stateDict();
+  expect(Object.keys(dict)).toEqual(['0.scale', '0._extra_state']);
+  expect(other.loadStateDict(dict)).toEqual({ missingKeys: [], unexpectedKeys: [] });
+  expect([to.calls, to.seen]).toEqual([5, 3]); // after the tensors
+
+  const { '0._extra_state': _, ...without } = dict;
+  to.calls = 7;
+  expect(thrown(() => other.loadStateDict(without))).toMatchObject({
+    code: 'ERR_TORCH_ARGUMENT',
+    missingKeys: ['0._extra_state'],
+  });
+  expect(other.loadStateDict(without, { strict: false }).missingKeys).toEqual(['0._extra_state']);
+  expect(to.calls).toBe(7);
+  const writes = new Writes();
+  expect(thrown(() => writes.loadStateDict(writes.stateDict()))).toMatchObject({ unexpectedKeys: ['_extra_state'] });
+  torch.disposeAll([dict['0.scale']!]);
 });
