@@ -145,6 +145,13 @@ test('a state of other types is refused, and changes nothing', () => {
   }
 });
 
+test('ReduceLROnPlateau shows the best metric and the epochs since', () => {
+  const scheduler = new torch.optim.lrScheduler.ReduceLROnPlateau(sgd());
+  expect([scheduler.best, scheduler.numBadEpochs]).toEqual([Number.POSITIVE_INFINITY, 0]);
+  for (const metric of [3, 2, 4, 5]) scheduler.step(metric);
+  expect([scheduler.best, scheduler.numBadEpochs]).toEqual([2, 2]);
+});
+
 test('arguments go by position, by name, or both', () => {
   const rates = [
     new torch.optim.lrScheduler.StepLR(sgd(), 2, 0.5),

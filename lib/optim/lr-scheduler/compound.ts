@@ -221,6 +221,16 @@ export class ReduceLROnPlateau {
     return this._own.last_epoch;
   }
 
+  /** The best metric so far. */
+  get best(): number {
+    return this._own.best;
+  }
+
+  /** The epochs since then, or since the rate was reduced. */
+  get numBadEpochs(): number {
+    return this._own.num_bad_epochs;
+  }
+
   /** The learning rates that the last step left. */
   getLastLr(): number[] {
     return [...(this._own._last_lr ?? groupsOf(this.optimizer).map(rateIn))];
