@@ -1,5 +1,4 @@
 /** Modules that take the number of input features from their first input. */
-import { ownScope } from '../lifetimes/scope';
 import type { HookHandle } from '../tensor/hook-list';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, orNull, read, type Spec, type Values } from './arguments';
@@ -8,8 +7,7 @@ import { demandTensor } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import type { Module } from './module';
 import * as norm from './normalization';
-import { aten } from './ops';
-import { materialized, UninitializedBuffer, UninitializedParameter } from './parameter';
+import { UninitializedBuffer, UninitializedParameter } from './parameter';
 
 type Names = 'weight' | 'bias' | 'runningMean' | 'runningVar';
 interface Lazy extends Module {
@@ -22,25 +20,22 @@ interface Lazy extends Module {
 
 /** Replaces parameters and buffers with uninitialized ones. */
 function makeUninitialized(module: Lazy, names: readonly Names[]): void {
-  ownScope(() => {
-    for (const name of names) {
-      const before = module[name];
-      if (before === null || before === undefined) continue;
-      const isBuffer = name === 'runningMean' || name === 'runningVar';
-      const empty = aten.empty([0], { dtype: before.dtype, device: before.device }) as Tensor;
-      const next = isBuffer ? new UninitializedBuffer(empty) : new UninitializedParameter(empty);
-      (module as unknown as Record<string, unknown>)[name] = next;
-      before.dispose();
-    }
-  });
+  for (const name of names) {
+    const before = module[name];
+    if (before === null || before === undefined) continue;
+    const cls = name === 'runningMean' || name === 'runningVar' ? UninitializedBuffer : UninitializedParameter;
+    const { dtype, device } = before;
+    (module as unknown as Record<string, unknown>)[name] = new cls({ dtype, device });
+    before.dispose();
+  }
 }
 
-const isEmpty = (tensor: unknown) => tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
+const isEmpty = (tensor: unknown): tensor is UninitializedParameter | UninitializedBuffer =>
+  tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
 
 /** Gives a parameter or buffer its shape. */
 function materialize(tensor: Tensor | null | undefined, shape: readonly number[]): void {
-  if (tensor === null || tensor === undefined || !isEmpty(tensor)) return;
-  ownScope(() => materialized(tensor, aten.empty(shape, { dtype: tensor.dtype, device: tensor.device }) as Tensor));
+  if (isEmpty(tensor)) tensor.materialize(shape);
 }
 
 /** Calls `infer` with the first input, then makes the module an ordinary one of class `like`. */

@@ -1,11 +1,14 @@
 /** torch.nn.Parameter: a tensor that a module owns and an optimizer updates. */
-import type { DType, Shape } from '../../types/base';
+import type { DType, DTypeLike, Shape } from '../../types/base';
 import { ownOptions } from '../addon/options';
 import { raw } from '../addon/wrappers';
 import { inGradMode } from '../autograd/mode';
 import { f } from '../call/runtime';
 import { argumentError, disposedError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
 import { constructorKey, guard, isTensor, Tensor } from '../tensor/tensor';
+import { type Args, type Factory, factory, flag, intList, made, read } from './arguments';
+import { aten } from './ops';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
@@ -68,8 +71,50 @@ export class Buffer<D extends DType = DType, S extends Shape = Shape> extends Te
   }
 }
 
+const uninitialized = (requiresGrad: boolean) => ({ requiresGrad: flag(requiresGrad), ...factory });
+const specs = { parameter: uninitialized(true), buffer: uninitialized(false) };
+type UninitializedArgs = Args<
+  [requiresGrad?: boolean, device?: string | null, dtype?: DTypeLike | null],
+  typeof specs.parameter
+>;
+
+/** A tensor that no scope owns, for a shape that is not known yet. */
+function withoutShape(options: Factory): Tensor {
+  const empty = aten.empty([0], made(options)) as Tensor;
+  try {
+    return held(empty);
+  } finally {
+    empty.dispose();
+  }
+}
+
+const materializing = { shape: intList(), ...factory };
+type MaterializeArgs = Args<
+  [shape: number | readonly number[], device?: string | null, dtype?: DTypeLike | null],
+  typeof materializing
+>;
+
+/** Gives a tensor a shape, on its own device and in its own dtype unless others are given. */
+function materialize(target: Tensor, name: string, passed: MaterializeArgs): void {
+  const { shape, device, dtype } = read(`${name}.materialize`, materializing, passed);
+  const options = { device: device ?? target.device, dtype: dtype ?? target.dtype };
+  ownScope(() => materialized(target, aten.empty(shape, options) as Tensor));
+}
+
 /** A parameter of a lazy module whose shape is not known yet. The module's first `forward` makes it a Parameter. */
 export class UninitializedParameter extends Parameter {
+  constructor(...passed: UninitializedArgs) {
+    const given = read('UninitializedParameter', specs.parameter, passed);
+    const own = withoutShape(given);
+    super(own, given.requiresGrad);
+    own.dispose();
+  }
+
+  /** Makes it a Parameter of a shape, without values. */
+  materialize(...passed: MaterializeArgs): void {
+    materialize(this, 'UninitializedParameter', passed);
+  }
+
   override [inspect](): string {
     return '<UninitializedParameter>';
   }
@@ -77,10 +122,17 @@ export class UninitializedParameter extends Parameter {
 
 /** A buffer of a lazy module whose shape is not known yet. The module's first `forward` makes it a Tensor. */
 export class UninitializedBuffer extends Tensor {
-  constructor(tensor: Tensor) {
-    const own = held(tensor);
+  constructor(...passed: UninitializedArgs) {
+    const given = read('UninitializedBuffer', specs.buffer, passed);
+    const own = withoutShape(given);
     super(own._handle, constructorKey);
     this._guard = own._guard;
+    if (given.requiresGrad) this.requiresGrad = true;
+  }
+
+  /** Makes it a Tensor of a shape, without values. */
+  materialize(...passed: MaterializeArgs): void {
+    materialize(this, 'UninitializedBuffer', passed);
   }
 
   [inspect](): string {

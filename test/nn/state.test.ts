@@ -1,5 +1,5 @@
 /** What modules keep: initial values, and state besides their tensors. */
-import { thrown, torch } from '../support/torch';
+import { thrown, torch, untyped } from '../support/torch';
 
 const { nn } = torch;
 
@@ -62,4 +62,23 @@ test('extra state is written under _extra_state and given back, as in Python', (
   const writes = new Writes();
   expect(thrown(() => writes.loadStateDict(writes.stateDict()))).toMatchObject({ unexpectedKeys: ['_extra_state'] });
   torch.disposeAll([dict['0.scale']!]);
+});
+
+test('uninitialized parameters and buffers, as a program makes them', () => {
+  const parameter = new nn.UninitializedParameter({ dtype: 'float64', requiresGrad: false });
+  const buffer = new nn.UninitializedBuffer();
+  expect([parameter.dtype, parameter.requiresGrad, buffer.requiresGrad]).toEqual(['float64', false, false]);
+  expect(new nn.UninitializedParameter().requiresGrad).toBe(true);
+  parameter.materialize([2, 3]);
+  buffer.materialize([4], { dtype: 'int64' });
+  expect([parameter.shape, parameter.dtype, parameter.requiresGrad]).toEqual([[2, 3], 'float64', false]);
+  expect([buffer.shape, buffer.dtype]).toEqual([[4], 'int64']);
+  expect([parameter, buffer].map((one) => one.constructor.name)).toEqual(['Parameter', 'Tensor']);
+  for (const make of [
+    () => new untyped.nn.UninitializedBuffer(torch.ones([1])),
+    () => new untyped.nn.UninitializedParameter(5),
+    () => new nn.UninitializedBuffer().materialize('a' as never),
+  ]) {
+    expect(thrown(make).code).toBe('ERR_TORCH_ARGUMENT');
+  }
 });
