@@ -94,7 +94,7 @@ test('the offsets and weights of an EmbeddingBag, and the masks of attention', (
   );
 });
 
-/** Arguments of constructors, by class without its dimensions, where there must be some. */
+/** Arguments of constructors, by class without its dimensions, where there must be some. Functions make modules. */
 const ARGS: Readonly<Record<string, readonly unknown[]>> = {
   AdaptiveAvgPool2d: [[null, 2]],
   AdaptiveLogSoftmaxWithLoss: [8, 6, [2]],
@@ -106,12 +106,12 @@ const ARGS: Readonly<Record<string, readonly unknown[]>> = {
   LPPool: [2, 2],
   MultiheadAttention: [8, 2, { batchFirst: true }],
   RNNBase: ['LSTM', 2, 2],
-  Sequential: [new nn.Linear(8, 8)],
+  Sequential: [() => new nn.Linear(8, 8)],
   Threshold: [0, 0],
   Transformer: [{ dModel: 8, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 8 }],
-  TransformerEncoder: [new nn.TransformerEncoderLayer(8, 2, 8), 1],
+  TransformerEncoder: [() => new nn.TransformerEncoderLayer(8, 2, 8), 1],
   TransformerEncoderLayer: [8, 2, 8],
-  TransformerDecoder: [new nn.TransformerDecoderLayer(8, 2, 8), 1],
+  TransformerDecoder: [() => new nn.TransformerDecoderLayer(8, 2, 8), 1],
   TransformerDecoderLayer: [8, 2, 8],
   Unflatten: [1, [2, 2]],
   ...Object.fromEntries(['Conv', 'ConvTranspose'].map((name) => [name, [2, 2, 3]])),
@@ -122,7 +122,8 @@ const others =
 const pairs = /^(Linear|Embedding|EmbeddingBag|(RNN|LSTM|GRU)(Cell)?)$/;
 const argsOf = (name: string): readonly unknown[] => {
   const family = name.replace(/\dd$/, '');
-  return ARGS[name] ?? ARGS[family] ?? (pairs.test(family) ? [2, 2] : others.test(family) ? [2] : []);
+  const given = ARGS[name] ?? ARGS[family] ?? (pairs.test(family) ? [2, 2] : others.test(family) ? [2] : []);
+  return given.map((one) => (typeof one === 'function' ? one() : one));
 };
 
 test('every module refuses a missing or wrong input with a code', () => {
