@@ -33,7 +33,7 @@ const ofModules = {
     'Size',
   ],
   distances: ['OfTwo'],
-  embedding: ['Embedding'],
+  embedding: ['Embedding', 'PretrainedBagArgs'],
   hooks: ['Grads'],
   init: ['Gain', 'Kaiming', 'Mode', 'Normal', 'Sparse', 'TruncNormal', 'Uniform'],
   layer: ['LayerClass'],
@@ -136,6 +136,8 @@ const ofModules = {
   'utils/prune-methods': ['MethodClass'],
   'utils/rnn': ['Lengths'],
   vision: ['Size', 'Upsample', 'UpsamplingBilinear2d', 'UpsamplingNearest2d', 'WindowArgs'],
+  cells: ['Hx'],
+  parameter: ['UninitializedArgs', 'MaterializeArgs'],
 };
 
 /** Types without a page: programs use them through other names, or only the compiler needs them. */
