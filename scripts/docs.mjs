@@ -19,6 +19,7 @@ const ofModules = {
   averaged: ['Batch'],
   activations: ['GLU'],
   attention: ['MultiheadAttention'],
+  cells: ['Hx'],
   containers: ['Dict', 'ModuleDict', 'ModuleList', 'Sequential'],
   conv: [
     'Conv1d',
@@ -90,6 +91,7 @@ const ofModules = {
     'Pooled',
     'Size',
   ],
+  parameter: ['MaterializeArgs', 'UninitializedArgs'],
   recurrent: ['GRU', 'LSTM', 'Mode', 'RNN'],
   shaped: [
     'BatchNormClass',
@@ -136,8 +138,6 @@ const ofModules = {
   'utils/prune-methods': ['MethodClass'],
   'utils/rnn': ['Lengths'],
   vision: ['Size', 'Upsample', 'UpsamplingBilinear2d', 'UpsamplingNearest2d', 'WindowArgs'],
-  cells: ['Hx'],
-  parameter: ['UninitializedArgs', 'MaterializeArgs'],
 };
 
 /** Types without a page: programs use them through other names, or only the compiler needs them. */

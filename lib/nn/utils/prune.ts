@@ -124,10 +124,8 @@ export interface GlobalOptions {
   importanceScores?: readonly (Tensor | null)[] | null | undefined;
 }
 
-/** @internal */
-export type PruningMethod = new (amount: number) => BasePruningMethod;
+type PruningMethod = new (amount: number) => BasePruningMethod;
 
-/** @internal */
 interface GlobalArguments extends GlobalOptions {
   parameters: Iterable<Place>;
   pruningMethod: PruningMethod;
