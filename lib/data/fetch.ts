@@ -1,6 +1,8 @@
 /** Reads batches from a dataset, in the thread of the loader or in a worker. */
+import { native } from '../addon/native';
 import { argumentError, refusal } from '../errors/errors';
 import { scope } from '../lifetimes/scope';
+import { atSite, type Site, siteOfCall } from '../observe/recording';
 import { isTensor } from '../tensor/tensor';
 import { defaultCollate, defaultConvert } from './collate';
 import { SampleContext } from './context';
@@ -120,9 +122,10 @@ export class Fetcher {
       const samples = this.#samples(list, contexts);
       if (!isPromise(samples)) return this.#batch(samples, list);
       waits = true;
+      const site = siteOfCall(native, Fetcher.prototype.batch);
       return (async () => {
         try {
-          return this.#batch(await samples, list);
+          return this.#batch(await samples, list, site);
         } finally {
           end();
         }
@@ -163,28 +166,35 @@ export class Fetcher {
     return waits ? allOf(samples, (i) => this.#note(list[i]!)) : samples;
   }
 
-  #batch(samples: unknown, list: readonly number[]): unknown {
+  #batch(samples: unknown, list: readonly number[], site?: Site): unknown {
     const { batched, collate } = this.#form;
     this.#note(list[0]!);
-    if (!batched) return finish((samples as unknown[])[0], collate, defaultConvert);
+    if (!batched) return finish((samples as unknown[])[0], collate, defaultConvert, site);
     if (collate === null && (!Array.isArray(samples) || isBatch(samples))) return samples;
     if (Array.isArray(samples) && !isBatch(samples) && samples.length !== list.length) {
       const expected = `getItems to return ${list.length} samples, or a batch that is not an array`;
       throw argumentError(FN, 'dataset', expected, samples);
     }
-    return finish(samples, collate, defaultCollate);
+    return finish(samples, collate, defaultCollate, site);
   }
 }
 
-/** Samples of an iterable dataset as a batch. */
-export function batchOf(samples: unknown[], { batched, collate }: Form): unknown {
-  if (!batched) return finish(samples[0], collate, defaultConvert);
-  return finish(samples, collate, defaultCollate);
+/** Samples of an iterable dataset as a batch. `site`: as of finish(). */
+export function batchOf(samples: unknown[], { batched, collate }: Form, site?: Site): unknown {
+  if (!batched) return finish(samples[0], collate, defaultConvert, site);
+  return finish(samples, collate, defaultCollate, site);
 }
 
-function finish(samples: unknown, collate: Form['collate'], usual: (samples: any) => unknown): unknown {
+/** `site`: the line that asked for the batch, if it is made after an await, when the stack does not have that line. */
+function finish(
+  samples: unknown,
+  collate: Form['collate'],
+  usual: (samples: any) => unknown,
+  site: Site | undefined,
+): unknown {
   if (collate === false) return samples;
-  return (collate ?? usual)(samples);
+  if (collate !== null) return collate(samples);
+  return site === undefined ? usual(samples) : atSite(site, () => usual(samples));
 }
 
 export function refuseAsync(value: unknown): void {

@@ -1,8 +1,10 @@
 /** Passes without workers: each batch is read when it is asked for. */
+import { native } from '../addon/native';
 import { onAbort } from '../async/signals';
 import { disposeAll } from '../lifetimes/movable';
 import { scope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
+import { type Site, siteOfCall } from '../observe/recording';
 import type { Batches } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
@@ -72,13 +74,15 @@ export class StreamSource implements Source {
     let samples = this.#read([]);
     // A loop, since a continued pass may leave out any number of batches.
     while (!isPromise(samples) && this.#isSkipped(samples)) samples = this.#ended ? [] : this.#read([]);
-    return isPromise(samples) ? this.#later(samples) : this.#batch(samples);
+    return isPromise(samples)
+      ? this.#later(samples, siteOfCall(native, StreamSource.prototype.next))
+      : this.#batch(samples);
   }
 
-  async #later(first: PromiseLike<unknown[]>): Promise<unknown> {
+  async #later(first: PromiseLike<unknown[]>, site: Site | undefined): Promise<unknown> {
     let samples = await first;
     while (this.#isSkipped(samples)) samples = this.#ended ? [] : await this.#read([]);
-    return this.#batch(samples);
+    return this.#batch(samples, site);
   }
 
   /** Whether it is one of the batches to leave out. */
@@ -137,9 +141,9 @@ export class StreamSource implements Source {
     this.progress.ended = true;
   }
 
-  #batch(samples: unknown[]): unknown {
+  #batch(samples: unknown[], site?: Site): unknown {
     if (this.#isOver(samples)) return END;
-    const batch = scope(() => batchOf(samples, this.form));
+    const batch = scope(() => batchOf(samples, this.form, site));
     if (!isPromise(batch)) {
       this.progress.advance(null);
       return batch;

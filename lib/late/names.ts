@@ -14,7 +14,7 @@ export const late = {
   inductor: names('AotiPackage aotiLoadPackage'),
   jit: names('freeze optimizeForInference load'),
   nn: names(`
-    GRUCell LSTMCell RNNCell RNNCellBase Identity ModuleDict ModuleList ParameterDict ParameterList EmbeddingBag init Bilinear
+    GRUCell LSTMCell RNNCell RNNCellBase Identity ParameterDict ParameterList EmbeddingBag init Bilinear
     Linear Module LocalResponseNorm parallel SyncBatchNorm Buffer Parameter UninitializedBuffer UninitializedParameter RNNBase GLU
     Upsample UpsamplingBilinear2d UpsamplingNearest2d utils ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish Sigmoid Tanh LogSigmoid
     Softsign Tanhshrink Threshold RReLU Hardtanh ELU CELU LeakyReLU GELU Hardshrink Softshrink Softplus Softmax LogSoftmax Softmin
@@ -24,8 +24,9 @@ export const late = {
     SoftMarginLoss MultiLabelMarginLoss BCELoss MultiLabelSoftMarginLoss BCEWithLogitsLoss NLLLoss NLLLoss2d CrossEntropyLoss
     PoissonNLLLoss KLDivLoss SmoothL1Loss HuberLoss HingeEmbeddingLoss MultiMarginLoss GaussianNLLLoss CosineEmbeddingLoss
     MarginRankingLoss TripletMarginLoss TripletMarginWithDistanceLoss CTCLoss Flatten Unflatten Embedding BatchNorm1d BatchNorm2d
-    BatchNorm3d LayerNorm RMSNorm GroupNorm Sequential Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
-    ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d
+    BatchNorm3d LayerNorm RMSNorm GroupNorm Sequential ModuleList ModuleDict Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+    ConvTranspose3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d
+    ReplicationPad2d
     ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d CircularPad1d CircularPad2d CircularPad3d InstanceNorm1d InstanceNorm2d
     InstanceNorm3d FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d MaxPool1d MaxPool2d MaxPool3d
     AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d

@@ -1,6 +1,8 @@
 /** A pass with workers: they read batches ahead, within a number of batches and of bytes; the order is that of the batches. */
+import { native } from '../../addon/native';
 import { codedError, describe, type TorchError } from '../../errors/errors';
 import { scope } from '../../lifetimes/scope';
+import { atSite, type Site, siteOfCall } from '../../observe/recording';
 import type { Batch, Batches, Mark } from '../batches';
 import { isPromise } from '../fetch';
 import { END, type Source } from '../local';
@@ -76,7 +78,7 @@ export class WorkerSource implements Source, Listener {
   next(): unknown {
     this.#ask();
     const answer = this.#take();
-    return answer === null ? this.#wait() : this.#give(answer);
+    return answer === null ? this.#wait(siteOfCall(native, WorkerSource.prototype.next)) : this.#give(answer);
   }
 
   async end(abort = false): Promise<void> {
@@ -238,23 +240,25 @@ export class WorkerSource implements Source, Listener {
     return answer === null && this.#broken !== null ? { type: 'failed', error: this.#broken } : answer;
   }
 
-  async #wait(): Promise<unknown> {
+  async #wait(site: Site | undefined): Promise<unknown> {
     for (;;) {
       await this.#news();
       if (this.#ended) return END;
       const answer = this.#take();
-      if (answer !== null) return this.#give(answer);
+      if (answer !== null) return this.#give(answer, site);
     }
   }
 
-  #give(answer: Answer): unknown {
+  /** `site`: the line that asked for the batch, if that was in an earlier turn of the event loop. */
+  #give(answer: Answer, site?: Site): unknown {
     if (answer.type === 'failed') throw answer.error;
     if (answer.type === 'over') return this.end().then(() => END);
     const id = this.#given++;
     this.#held -= answer.packed.bytes;
     this.#ask();
     const { collateFn } = this.#plan;
-    const value = collateFn === null ? unpack(answer.packed) : scope(() => collateFn(unpack(answer.packed)));
+    const unpacked = () => (site === undefined ? unpack(answer.packed) : atSite(site, () => unpack(answer.packed)));
+    const value = collateFn === null ? unpacked() : scope(() => collateFn(unpacked()));
     const advance = (batch: unknown): unknown => {
       this.#progress.ended = answer.ended;
       this.#progress.cursor = answer.cursor;
