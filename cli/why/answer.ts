@@ -69,7 +69,7 @@ function rowsOf({ tensors }: Facts): Map<number, Row> {
   return rows;
 }
 
-/** Objects with a handle. If the handles are unknown, each tensor gets a number. */
+/** Tensors, and models by their token. If the handles are unknown, each tensor gets a number. */
 function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Target[] {
   const nodes: number[] = [];
   const texts: number[] = [];
@@ -77,6 +77,9 @@ function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Tar
     if (heap.kinds[node] !== Kind.object) continue;
     const number = heap.follow(node, known._handle, Edge.property);
     if (number < 0 || heap.kinds[number] !== Kind.number) continue;
+    // Generators, and objects of other libraries, have handles of their own, whose numbers are also those of tensors.
+    if (heap.follow(node, known._mark, Edge.property) < 0 && heap.follow(node, known._token, Edge.property) < 0)
+      continue;
     if (!areKnown) {
       if (heap.names[node] === known.Tensor) nodes.push(node);
       continue;

@@ -6,6 +6,8 @@ const PROTO = '__proto__';
 
 const NAMES = [
   '_handle',
+  '_mark',
+  '_token',
   'value',
   'system / Context',
   'system / NativeContext',
