@@ -213,7 +213,8 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
 
 /** How many threads and processes made tensors at the lines of the series. */
 function placesOf({ environments }: Capture, all: Series[]): { threads: number; processes: number } {
-  const threads = new Set(all.map(({ siteId }) => environments.get(siteId) ?? 0));
+  const known = all.map(({ siteId }) => environments.get(siteId)).filter((thread) => thread !== undefined);
+  const threads = new Set(known.length === 0 ? [0] : known);
   // The numbers of threads of joined processes have that of their process in their upper bits.
   return { threads: threads.size, processes: new Set([...threads].map((thread) => thread >>> 16)).size };
 }

@@ -1,5 +1,6 @@
 /** Since when a series grows: the point at which a constant followed by a line fits it best. */
 import { floorOf } from '../rules/statistics/shape';
+import { unproved } from '../rules/statistics/trend';
 
 /** Each candidate takes time linear in the points. */
 const MAX_POINTS = 240;
@@ -10,8 +11,10 @@ const MARGIN = 0.05;
 
 /** The index at which the growth begins; null if it grows from the beginning. */
 export function onsetOf(ms: readonly number[], values: readonly number[]): number | null {
-  const step = Math.max(1, Math.ceil(ms.length / MAX_POINTS));
-  const picked = [...ms.keys()].filter((i) => i % step === 0 || i === ms.length - 1);
+  // What came after the last fall may be garbage: a rise only at the end is not an onset.
+  const proved = ms.length - unproved(ms.length);
+  const step = Math.max(1, Math.ceil(proved / MAX_POINTS));
+  const picked = [...ms.keys()].filter((i) => i < proved && (i % step === 0 || i === proved - 1));
   const floor = floorOf(values);
   const t = picked.map((i) => ms[i]!);
   const y = picked.map((i) => floor[i]!);

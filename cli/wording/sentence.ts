@@ -62,12 +62,19 @@ const freedText = ({ freedMs }: SiteReport) =>
 const isHidden = ({ hiddenGrowthBytesPerMinute: hidden, growthBytesPerMinute: growth, graph }: SiteReport) =>
   hidden > 0 && hidden + (graph?.processBytesPerMinute ?? 0) >= growth;
 
+/** The number of tensors; nothing where only the bytes were found to grow. */
+function countRate({ growthBytesPerMinute, growthTensorsPerMinute }: SiteReport): string[] {
+  const tensors = counted(growthTensorsPerMinute, 'tensor');
+  if (growthBytesPerMinute <= 0) return [tensors];
+  return growthTensorsPerMinute > 0 ? [`(${tensors})`] : [];
+}
+
 const rate = (site: SiteReport) =>
   isHidden(site)
     ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor accounts for`
-    : site.growthBytesPerMinute > 0
-      ? `${formatBytes(site.growthBytesPerMinute)} (${counted(site.growthTensorsPerMinute, 'tensor')}) per minute`
-      : `${counted(site.growthTensorsPerMinute, 'tensor')} per minute`;
+    : [...(site.growthBytesPerMinute > 0 ? [formatBytes(site.growthBytesPerMinute)] : []), ...countRate(site)].join(
+        ' ',
+      ) + ' per minute';
 
 /** The verdict without colours. */
 export function verdictSentence(report: Report, folder: string): string {
