@@ -7,7 +7,7 @@ import { SourceMaps } from '../code/source-maps';
 import { linesAt } from '../code/text';
 import { counted, formatBytes } from '../terminal/units';
 import type { Cause, SiteReport } from './report';
-import { type Group, lastOf, sourceStack, totalOf } from './sites';
+import { type Group, lastOf, oldestOf, sourceStack, totalOf } from './sites';
 
 /** Rows of live tensors that are looked at. */
 const MAX_ROWS = 2 ** 20;
@@ -17,7 +17,7 @@ const MAX_USED_SHARE = 0.5;
 const MIN_SHARE = 0.5;
 /** A thread's end explains growth that began within this share of the capture around it. */
 const MAX_GAP = 0.06;
-/** Shares of the made tensors that a slow consumer has released. */
+/** Shares of the tensors made during the growth that a slow consumer has released. */
 const RELEASED = { least: 0.05, most: 0.98 };
 /** In a queue, about as many tensors live as were made since the birth of the oldest. */
 const MAX_QUEUE_DIFFERENCE = 0.2;
@@ -218,15 +218,19 @@ function deadWorker({ ended, ticks, stacks, environments, durationMs }: Capture,
   };
 }
 
-/** Tensors are released in the order of their birth, but more slowly than they are made. */
+/** During the growth, tensors are released in the order of their birth, but more slowly than they are made. */
 function slowConsumer(capture: Capture, site: SiteReport, group: Group): Cause | undefined {
   const { ticks, durationMs } = capture;
   const all = group.members.map(({ series }) => series);
   const made = totalOf(all, ticks.length, ({ allocatedTensors }) => allocatedTensors);
   const live = totalOf(all, ticks.length, ({ liveTensors }) => liveTensors);
   const end = lastOf(all, ({ liveTensors }) => liveTensors);
-  const share = 1 - end / made.at(-1)!;
-  if (end === 0 || site.sinceMs === null || !(share >= RELEASED.least && share <= RELEASED.most)) return undefined;
+  if (end === 0 || site.sinceMs === null) return undefined;
+  const onset = site.onsetMs === null ? -1 : ticks.findIndex(({ ms }) => ms >= site.onsetMs!);
+  const madeSince = made.at(-1)! - (made[onset] ?? 0);
+  const releasedSince = madeSince - (end - (live[onset] ?? 0));
+  const share = releasedSince / madeSince;
+  if (!(share >= RELEASED.least && share <= RELEASED.most) || !oldestMoves(capture, group, onset)) return undefined;
   const since = ticks.findIndex(({ ms }) => ms >= site.sinceMs!);
   const later = made.at(-1)! - (made[Math.max(0, since - 1)] ?? 0);
   if (since <= 0 || Math.abs(later - end) > Math.max(MAX_QUEUE_DIFFERENCE * end, made[since]! - made[since - 1]! + 1))
@@ -234,12 +238,23 @@ function slowConsumer(capture: Capture, site: SiteReport, group: Group): Cause |
   let fall = 0;
   for (let i = 1; i < live.length; i++) fall = Math.max(fall, live[i - 1]! - live[i]!);
   if (fall > MAX_FALL * end) return undefined;
-  const perSecond = (n: number) => ((1000 * n) / Math.max(1, durationMs)).toFixed(1);
+  const perSecond = (n: number) => ((1000 * n) / Math.max(1, durationMs - (ticks[onset]?.ms ?? 0))).toFixed(1);
   return {
     kind: 'slow-consumer',
     text:
-      `${perSecond(made.at(-1)!)} tensors per second are made and ${perSecond(made.at(-1)! - end)} released, the oldest ` +
+      `${perSecond(madeSince)} tensors per second are made and ${perSecond(releasedSince)} released, the oldest ` +
       'first: the producer outruns the consumer',
     remedy: 'bound the queue and wait when it is full',
   };
+}
+
+/**
+ * Whether the oldest live tensor changes in the second and in the last third of the growth. The first third says nothing:
+ * what became garbage before a leak began is still collected then.
+ */
+function oldestMoves({ ticks }: Capture, { members }: Group, onset: number): boolean {
+  const all = members.map(({ series }) => series);
+  const rounds = ticks.length - 1 - onset;
+  const after = (thirds: number) => oldestOf(all, onset + 1 + Math.floor((thirds * rounds) / 3)) ?? Number.NaN;
+  return after(2) > after(1) && after(3) > after(2);
 }

@@ -202,6 +202,40 @@ test('a queue that is drained too slowly: both rates, in the order of births', (
   expect(site!.growthTensorsPerMinute).toBeCloseTo(240, -1);
 });
 
+/**
+ * 4 tensors a round. Those of the first 20 rounds are garbage, collected every 6 rounds; of later rounds, `kept` of 4 stay and
+ * the others are released in the order of their birth.
+ */
+function late(kept: number) {
+  const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]);
+  for (let i = 1; i <= ROUNDS; i++) {
+    const later = Math.max(0, i - 20);
+    const garbage = i < 24 ? Math.min(i, 20) % 6 : 0;
+    const live = 4 * garbage + kept * later;
+    const oldest = garbage > 0 ? Math.min(i, 20) - garbage : Math.min(i, 20) + Math.floor(((4 - kept) * later) / 4);
+    builder.tick({ ms: i * MS, collections: Math.floor(i / 6) }, [
+      { site: 1, liveTensors: live, liveBytes: live * 1024, allocatedTensors: 4 * i, oldestBirthMs: oldest * MS },
+    ]);
+  }
+  return reportOf(builder.end()).sites[0]!;
+}
+
+test('a leak that begins after a time of garbage is no slow consumer: nothing is released since', () => {
+  const site = late(4);
+  expect(site).toMatchObject({ verdict: 'leak', oldestMs: 40 * MS });
+  expect(site.onsetMs).toBeGreaterThan(4000);
+  expect(site.cause).toBeUndefined();
+});
+
+test('a consumer that becomes slow later: both rates, since then', () => {
+  const site = late(2);
+  expect(site).toMatchObject({ verdict: 'leak', cause: { kind: 'slow-consumer' } });
+  expect(site.onsetMs).toBeGreaterThan(4000);
+  const [made, released] = site.cause!.text.match(/[\d.]+/g)!.map(Number);
+  expect(made).toBeCloseTo(16, 0);
+  expect(Math.abs(released! - 8)).toBeLessThan(1);
+});
+
 test('models loaded per call: the line shows it, and they have their bytes there', () => {
   const source = written('predict.js', 'function predict() {\n  models.push(torch.jit.load(file));\n}\n');
   const builder = new CaptureBuilder().site(1, [source, 2, 25, 'predict']);
