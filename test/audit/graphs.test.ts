@@ -7,7 +7,7 @@ import { Redaction, redactReport } from '../../cli/analysis/redact';
 import { condense } from '../../cli/capture/condense';
 import { PacketType } from '../../cli/capture/format';
 import { CaptureParser } from '../../cli/capture/reader';
-import { variableIn } from '../../cli/code/variable';
+import { variableAt, variableIn } from '../../cli/code/variable';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder, type GraphInput } from './capture-builder';
@@ -233,4 +233,50 @@ test('names of values in source lines', () => {
   expect(at('torch.add(a, b)', 'add')).toBe('');
   expect(variableIn('', 5)).toBe('');
   expect(variableIn('x'.repeat(100_000), 99_999)).toBe('');
+});
+
+test('names that a pattern in a source line binds', () => {
+  const at = (text: string) => variableIn(text, text.indexOf('forward') + 1);
+  expect(at('const [h2, c2] = net.cell.forward(x, [h, c]);')).toBe('h2, c2');
+  expect(at('  [h, c] = net.cell.forward(x, [h, c]);')).toBe('h, c');
+  expect(at('if (more) [h, this.#c] = await net.cell.forward(x);')).toBe('h, this.#c');
+  expect(at('steps(() => { ({ h, c } = net.forward(x)); })')).toBe('h, c');
+  expect(at('const { values, indices: best } = net.forward(x)')).toBe('values, best');
+  expect(at('const { values = 1, n = f(a, b), ...rest } = net.forward(x)')).toBe('values, n, rest');
+  expect(at('const [, h = [1, 2], , c] = net.forward(x)')).toBe('h, c');
+  expect(at("const { a: [b, { c }] = [], [key]: d, 'e=]': [] } = net.forward(x)")).toBe('b, c, d');
+  expect(at('let [a, b, c, d, e] = net.forward(x)')).toBe('a, b, c, …');
+  expect(at('const [a, b]: [Tensor, Tensor] = net.forward(x)')).toBe('a, b');
+  expect(at('const { [key]: a, b }: { a: T } = net.forward(x)')).toBe('a, b');
+  expect(at('const a: { b: [T, T] } = net.forward(x)')).toBe('a');
+  expect(at('for (const [a, b] of net.forward(x)) f(a);')).toBe('a, b');
+  expect(at('for (const { a } of list) sum.push(net.forward(a))')).toBe('net');
+  expect(at('const [a, b] = f(); c = net.forward(a)')).toBe('c');
+  expect(at('const [a, b] = f(); net.forward(a)')).toBe('net');
+  expect(at('const [a, b] = f(() => { const c = net.forward(a); })')).toBe('c');
+  expect(at('const a = 1; const [b] = net.forward(a)')).toBe('b');
+  expect(at('states[i] = net.forward(a)')).toBe('net');
+  expect(at('if ([a, b] == net.forward(a)) f();')).toBe('net');
+  // A pattern that begins on an earlier line, or is none, has no name.
+  expect(at('} = net.forward(x);')).toBe('');
+  expect(at('  b: [c, d], e ] = net.forward(x);')).toBe('');
+  expect(at('[all[0], b] = net.forward(x);')).toBe('');
+  expect(at('const [] = net.forward(x);')).toBe('');
+  expect(at('} else h = net.forward(x);')).toBe('net');
+  for (const text of ['const [', '[]}{'.repeat(100), '[='.repeat(200), '{['.repeat(200), ']='.repeat(200)])
+    expect(variableIn(`${text}net.forward(x)`, text.length + 5)).toMatch(/^(net)?$/);
+});
+
+test('the target may be on the line before', () => {
+  const file = path.join(folder, 'cell.js');
+  const at = (text: string) => {
+    fs.writeFileSync(file, text);
+    const lines = text.slice(0, text.indexOf('forward')).split('\n');
+    return variableAt({ file, line: lines.length, column: lines.at(-1)!.length + 1, function: '' });
+  };
+  expect(at('const [h2, c2] =\r\n  net.forward(x);')).toBe('h2, c2');
+  expect(at('total =\n  net.forward(x);')).toBe('total');
+  expect(at('const [\n  h2,\n  c2,\n] = net.forward(x);')).toBe('');
+  expect(at('if (a ==\n  net.forward(x)) f();')).toBe('net');
+  expect(at('f();\nnet.forward(x);')).toBe('net');
 });
