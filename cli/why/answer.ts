@@ -77,13 +77,13 @@ function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Tar
     if (heap.kinds[node] !== Kind.object) continue;
     const number = heap.follow(node, known._handle, Edge.property);
     if (number < 0 || heap.kinds[number] !== Kind.number) continue;
-    // Generators, and objects of other libraries, have handles of their own, whose numbers are also those of tensors.
-    if (heap.follow(node, known._mark, Edge.property) < 0 && heap.follow(node, known._token, Edge.property) < 0)
-      continue;
     if (!areKnown) {
       if (heap.names[node] === known.Tensor) nodes.push(node);
       continue;
     }
+    // Generators, and objects of other libraries, have handles of their own, whose numbers are also those of tensors.
+    if (heap.follow(node, known._mark, Edge.property) < 0 && heap.follow(node, known._token, Edge.property) < 0)
+      continue;
     const value = heap.follow(number, known.value, Edge.internal);
     if (value < 0) continue;
     nodes.push(node);
