@@ -207,7 +207,7 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
       ({ verdict, graph, cause }) => verdict === 'leak' && (graph !== null || cause !== undefined),
     );
     const asks = known ? '' : ': is a loss kept with its autograd graph?';
-    found.push(`memory that no tensor accounts for grows by ${growth} per minute${asks}`);
+    found.push(`memory of libtorch that no tensor accounts for grows by ${growth} per minute${asks}`);
   }
   if (retainedMatters(summary)) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);

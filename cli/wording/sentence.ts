@@ -59,8 +59,10 @@ const freedText = ({ freedMs }: SiteReport) =>
   freedMs === null ? '' : `, and was freed only in the last ${formatDuration(Math.max(1, freedMs))}`;
 
 /** Whether most of the site's growth is memory that no tensor accounts for, its graph's nodes included. */
-const isHidden = ({ hiddenGrowthBytesPerMinute: hidden, growthBytesPerMinute: growth, graph }: SiteReport) =>
-  hidden > 0 && hidden + (graph?.processBytesPerMinute ?? 0) >= growth;
+function isHidden({ hiddenGrowthBytesPerMinute, growthBytesPerMinute, graph }: SiteReport): boolean {
+  const hidden = hiddenGrowthBytesPerMinute + (graph?.processBytesPerMinute ?? 0);
+  return hidden > 0 && hidden >= growthBytesPerMinute;
+}
 
 /** The number of tensors; nothing where only the bytes were found to grow. */
 function countRate({ growthBytesPerMinute, growthTensorsPerMinute }: SiteReport): string[] {
@@ -69,9 +71,15 @@ function countRate({ growthBytesPerMinute, growthTensorsPerMinute }: SiteReport)
   return growthTensorsPerMinute > 0 ? [`(${tensors})`] : [];
 }
 
+/** The part of memory that is not in libtorch's allocator. */
+const ofNodes = (graph: GraphReport | null) =>
+  (graph?.processBytesPerMinute ?? 0) > 0
+    ? ` (${formatBytes(graph!.processBytesPerMinute)} of it in nodes of the graph)`
+    : '';
+
 const rate = (site: SiteReport) =>
   isHidden(site)
-    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor accounts for`
+    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor accounts for${ofNodes(site.graph)}`
     : [...(site.growthBytesPerMinute > 0 ? [formatBytes(site.growthBytesPerMinute)] : []), ...countRate(site)].join(
         ' ',
       ) + ' per minute';

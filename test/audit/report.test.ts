@@ -313,7 +313,7 @@ test('growing memory without tensors is reported', () => {
   for (let i = 1; i <= 48; i++) builder.tick({ ms: i * 250, tensors: 1, bytes: 4, allocatedBytes: 4 + i * 10_000 });
   const report = analyse(read(builder.end()));
   expect(report.summary.unexplainedGrowthBytesPerMinute).toBe(2_400_000);
-  expect(text(builder)).toMatch(/memory that no tensor accounts for grows by 2\.3 MiB per minute/);
+  expect(text(builder)).toMatch(/memory of libtorch that no tensor accounts for grows by 2\.3 MiB per minute/);
   expect(analyse(read(leakyCapture())).summary.unexplainedGrowthBytesPerMinute).toBe(0);
 });
 
