@@ -2,9 +2,12 @@
 import type { Capture } from '../capture/capture';
 import { type MemoryLimit, memoryLimit } from '../machine/memory-limit';
 import { judge } from '../rules';
+import { theilSen } from '../rules/statistics/theil-sen';
+import { pickIndices } from '../rules/statistics/trend';
 import type { Judgement, RuleOptions } from '../rules/verdict';
 import type { Shortfall, SiteReport, Summary } from './report';
 
+const MINUTE_MS = 60_000;
 /** Smaller growth of the process is ignored: code, stacks, the heap's own pages. */
 const MIN_RSS_BYTES = 4 * 2 ** 20;
 
@@ -63,7 +66,7 @@ function forecast(leaks: SiteReport[], rss: Growth): Growth {
   };
   const faster = rss.rate > leak.rate ? rss : leak;
   const { rate } = faster;
-  return { rate, low: Math.min(faster.low, rate), high: Math.max(leak.high, rss.high, rate) };
+  return { rate, low: Math.min(Math.max(leak.low, rss.low), rate), high: Math.max(leak.high, rss.high, rate) };
 }
 
 export function summarise(capture: Capture, findings: Findings, options: SummaryOptions): Summary {
@@ -127,14 +130,27 @@ function retained(tick: Capture['ticks'][number]): number {
   return Math.max(0, tick.rss - tick.allocatedBytes - tick.heapUsed - typedArrays);
 }
 
-/** The growth if it is judged a leak. */
+/**
+ * The growth if it is judged a leak. A process grows most at its start, so the rate is that of the second half where that is
+ * smaller. Growth in few large steps has none there.
+ */
 function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): Growth {
+  const [ms, bytes] = [ticks.map((tick) => tick.ms), ticks.map(of)];
   const judgement = judge(
-    { ms: ticks.map((tick) => tick.ms), liveBytes: ticks.map(of), liveTensors: ticks.map(() => 1) },
+    { ms, liveBytes: bytes, liveTensors: ticks.map(() => 1) },
     { ...options, minBytes: MIN_RSS_BYTES },
   );
   if (judgement.verdict !== 'leak') return NONE;
   const { growthBytesPerMinute: rate, lowBytesPerMinute: low, highBytesPerMinute: high } = judgement;
+  const half = pickIndices(ticks.length >> 1, ticks.length);
+  const late = theilSen(
+    half.map((i) => ms[i]! / MINUTE_MS),
+    half.map((i) => bytes[i]!),
+  );
+  return late.slope > 0 && late.slope < rate ? rounded(late.slope, late.low, late.high) : rounded(rate, low, high);
+}
+
+function rounded(rate: number, low: number, high: number): Growth {
   const finite = (bound: number) => Math.round(Number.isFinite(bound) ? bound : rate);
   return { rate: Math.round(rate), low: finite(low), high: finite(high) };
 }

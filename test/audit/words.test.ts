@@ -269,6 +269,13 @@ test('the forecast is a range, from the larger of the rate of the leak and of th
   );
 });
 
+test('the process is expected to grow as in the second half, not as at its start', () => {
+  const capture = parse(leakyCapture(96).end());
+  for (const [i, tick] of capture.ticks.entries()) tick.rss = 2e8 + (Math.min(i, 48) * 1.5 + i) * 2 ** 20;
+  const { summary } = analyse(capture, { limit });
+  expect(summary.rssGrowthBytesPerMinute).toBeCloseTo(240 * 2 ** 20, -6);
+});
+
 test('growth of the process that goes with a graph is counted to the graph, not to malloc', () => {
   const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]);
   for (let i = 1; i <= 96; i++) {
