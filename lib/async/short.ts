@@ -44,15 +44,13 @@ function handlesOf(args: readonly unknown[]): number[] | null {
   return handles;
 }
 
-/** Whether the call may run now; counts what it costs. */
-function isShort(whole: boolean, args: readonly unknown[]): boolean {
-  if (elements > MAX_ELEMENTS || flags[Flag.Recording] !== RecordingMode.Off) return false;
+/** What the call costs, in elements, if it may run now; else 0. */
+function costOf(whole: boolean, args: readonly unknown[]): number {
+  if (elements > MAX_ELEMENTS || flags[Flag.Recording] !== RecordingMode.Off) return 0;
   const handles = handlesOf(args);
-  if (handles === null || handles.length === 0 || (whole && args.length > 1)) return false;
+  if (handles === null || handles.length === 0 || (whole && args.length > 1)) return 0;
   const count = native.shortCall(whole, ...handles);
-  if (count === 0) return false;
-  elements += count + CALL_ELEMENTS;
-  return true;
+  return count === 0 ? 0 : count + CALL_ELEMENTS;
 }
 
 /** A result for the next turn. Until then it belongs to no scope: the one of the call may end before. */
@@ -77,11 +75,13 @@ function deliver(): void {
 /** The promise of a short call, which has run; null for any other call. It rejects with what `fn` throws. */
 export function callNow(short: ShortOps, fn: Call, args: unknown[]): Promise<unknown> | null {
   const whole = short.get(fn);
-  if (whole === undefined || !isShort(whole, args)) return null;
+  const cost = whole === undefined ? 0 : costOf(whole, args);
+  if (cost === 0) return null;
   const scope = now.current;
   if (scope !== null) enter(null);
   try {
     const tensor = fn(...args) as Tensor;
+    elements += cost; // not of a call that fails: no turn would come that resets it
     if (arrivals.length === 0) setImmediate(deliver);
     return new Promise((resolve) => arrivals.push({ tensor, scope, resolve }));
   } catch (error) {

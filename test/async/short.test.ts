@@ -71,6 +71,26 @@ test('a small op in the function of torch.run is not one of its ops', async () =
   torch.disposeAll([x, outer, result]);
 });
 
+test('calls that fail do not use up the time of those that follow', async () => {
+  const x = torch.ones([2]);
+  for (let i = 0; i < 500; i++) await failure(untyped.async.bitwiseAnd(x, x));
+  const { strandOpen } = native;
+  let strands = 0;
+  native.strandOpen = () => {
+    strands++;
+    return strandOpen();
+  };
+  try {
+    (await torch.async.add(x, x)).dispose();
+    expect(strands).toBe(0);
+    (await torch.async.add(x, x, { alpha: 2 })).dispose(); // options go the other way
+    expect(strands).toBe(1);
+  } finally {
+    native.strandOpen = strandOpen;
+  }
+  x.dispose();
+});
+
 test('gradients and modes are those of the call', async () => {
   const x = torch.tensor([1, 2], { requiresGrad: true });
   const result = await torch.run(() => x.mul(x).sum());
