@@ -39,7 +39,7 @@ export function patternBefore(before: string): Binding | undefined {
 const listed = (names: string[]): string =>
   [...names.slice(0, MAX_NAMES), ...(names.length > MAX_NAMES ? ['…'] : [])].join(', ');
 
-/** The names in a pattern with its brackets; undefined if it is none. */
+/** The names in a pattern with its brackets; undefined if the text is not a pattern. */
 function boundIn(pattern: string): string[] | undefined {
   const names: string[] = [];
   const end = pattern.length - 1;

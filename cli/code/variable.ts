@@ -12,7 +12,7 @@ const MAX_BEFORE = 400;
 const NAME = String.raw`(?:this\.)?#?[A-Za-z_$][\w$]*(?:\.#?[A-Za-z_$][\w$]*)*`;
 /** `total = …`, `const total = …`, `this.state = …`, `total: Tensor = …`; no comparison, no arrow. */
 const ASSIGNED = new RegExp(String.raw`(?:^|[;{(]|\b(?:const|let|var)\s)\s*(${NAME})(?:\s*:[^=;]*)?\s*=(?![=>])`, 'g');
-/** A line that ends with `=`, which is no comparison. */
+/** A line that ends with `=` that is not part of a comparison. */
 const ENDS = /[^=!<>]=$/;
 /** The receiver of a method call, right before the column of the method. */
 const RECEIVER = new RegExp(String.raw`(${NAME})\s*\??\.\s*$`);

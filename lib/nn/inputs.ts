@@ -8,7 +8,7 @@ import type { Module } from './module';
 /** For messages: "nn.Linear.forward". */
 export const forwardOf = (module: Module): string => `${nameOf(module.constructor.name)}.forward`;
 
-/** Refuses an input that is missing or no tensor, before the module reads its properties. */
+/** Refuses an input that is missing or is not a tensor, before the module reads its properties. */
 export function demandTensor(
   module: Module,
   argument: string,

@@ -220,7 +220,7 @@ function late(kept: number) {
   return reportOf(builder.end()).sites[0]!;
 }
 
-test('a leak that begins after a time of garbage is no slow consumer: nothing is released since', () => {
+test('a leak that begins after a time of garbage is not a slow consumer: nothing is released since', () => {
   const site = late(4);
   expect(site).toMatchObject({ verdict: 'leak', oldestMs: 40 * MS });
   expect(site.onsetMs).toBeGreaterThan(4000);
