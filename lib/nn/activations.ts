@@ -238,6 +238,7 @@ const prelu = { numParameters: int(1), init: float(0.25), ...factory };
 /** `max(0, x) + weight * min(0, x)` */
 export class PReLU extends Module {
   numParameters: number;
+  init: number;
   weight: Parameter;
   /** For the compiler: what `forward` does with shapes. */
   declare readonly _rule?: readonly ['same', 'PReLU'];
@@ -246,8 +247,13 @@ export class PReLU extends Module {
     super();
     const given = read('PReLU', prelu, passed);
     this.numParameters = given.numParameters;
+    this.init = given.init;
     this.weight = parameter([given.numParameters], given);
-    constant_(this.weight, given.init);
+    this.resetParameters();
+  }
+
+  resetParameters(): void {
+    constant_(this.weight, this.init);
   }
 
   override forward<T extends Tensor>(input: T): Same<T> {
