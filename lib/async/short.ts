@@ -3,8 +3,9 @@
  * calls do. Their results come in the next turn of the event loop, as if they came from the pool, since a loop that awaits
  * them must not delay timers and sockets. native/async/short_batch.h says which calls are short.
  */
-import { setImmediate } from 'node:timers';
+import * as timers from 'node:timers';
 import { native } from '../addon/native';
+import { restoring } from '../errors/turn';
 import { Flag, RecordingMode } from '../generated/codes';
 import { enter, nearestOpen, now, type ScopeNode } from '../lifetimes/context';
 import { isGenuine, type Tensor } from '../tensor/tensor';
@@ -12,6 +13,8 @@ import { isGenuine, type Tensor } from '../tensor/tensor';
 type Call = (...args: unknown[]) => unknown;
 
 const { flags } = native;
+/** The one that was there when the library was loaded: fake timers of a test must not hold results back. */
+const { setImmediate } = timers;
 
 /** Elements of the calls in one turn of the event loop, at most: a fraction of a millisecond for the slowest op. */
 const MAX_ELEMENTS = 16_384;
@@ -78,15 +81,16 @@ export function callNow(short: ShortOps, fn: Call, args: unknown[]): Promise<unk
   const cost = whole === undefined ? 0 : costOf(whole, args);
   if (cost === 0) return null;
   const scope = now.current;
-  if (scope !== null) enter(null);
-  try {
+  const run = () => {
+    if (scope !== null) enter(null);
     const tensor = fn(...args) as Tensor;
-    elements += cost; // not of a call that fails: no turn would come that resets it
     if (arrivals.length === 0) setImmediate(deliver);
+    elements += cost; // not of a call that fails: no turn would come that resets it
     return new Promise((resolve) => arrivals.push({ tensor, scope, resolve }));
+  };
+  try {
+    return scope === null ? run() : restoring(() => enter(scope), run);
   } catch (error) {
     return Promise.reject(error);
-  } finally {
-    if (scope !== null) enter(scope);
   }
 }

@@ -93,7 +93,7 @@ napi_value short_ops(Call& call) {
 napi_value short_call(Call& call) {
   const bool whole = read_bool(call, call.arguments[0], 0);
   std::vector<const at::Tensor*> tensors;
-  for (size_t i = 1; i < call.given; ++i) {
+  for (size_t i = 1; i < call.given && i < call.count; ++i) {
     const at::Tensor* tensor = peek_tensor(call, call.arguments[i]);
     if (tensor == nullptr) return write_int(call, 0);  // a pending or a disposed tensor
     tensors.push_back(tensor);

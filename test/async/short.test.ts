@@ -4,6 +4,7 @@ import type * as torchTypes from 'libtorch-node';
 import { failure, until } from '../support/async';
 import { LIB, settled, torch, untyped } from '../support/torch';
 
+const timers = require('node:timers') as { setImmediate: typeof setImmediate };
 const { native } = require(`${LIB}/addon/native.js`);
 const { camelCase } = require(`${LIB}/call/signature.js`);
 
@@ -50,6 +51,18 @@ test('a loop that awaits small ops does not hold up the event loop', async () =>
   clearImmediate(next);
   expect(turns).toBeGreaterThanOrEqual(45);
   torch.disposeAll([a, b]);
+});
+
+test('fake timers of a test do not hold results back', async () => {
+  const x = torch.ones([2]);
+  const { setImmediate: real } = timers;
+  timers.setImmediate = (() => undefined) as never;
+  try {
+    (await torch.async.add(x, x)).dispose();
+  } finally {
+    timers.setImmediate = real;
+  }
+  x.dispose();
 });
 
 test('the small ops that torch.async does not have are those of torch.nn.functional', () => {
