@@ -22,10 +22,11 @@ export const pairSpec = {
   hx: kind<[Tensor, Tensor]>(
     'a pair [h, c] of Tensors',
     undefined,
-    (value) =>
-      Array.isArray(value) && value.length === 2 && value.every(isTensor)
-        ? (value.map(bare) as [Tensor, Tensor])
-        : undefined,
+    (value) => {
+      if (!Array.isArray(value) || value.length !== 2) return undefined;
+      const [h, c] = [value[0], value[1]] as unknown[]; // once: the list may be a Proxy
+      return isTensor(h) && isTensor(c) ? [bare(h), bare(c)] : undefined;
+    },
     () => '',
   ),
 };

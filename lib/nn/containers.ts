@@ -132,7 +132,7 @@ abstract class Modules<M extends Module = Module> extends List<M> {
   }
 
   /** Removes the module at a position, by default the last, and gives it. Those after it move up. */
-  pop(index = -1): Module {
+  pop(index = -1): M {
     return this._splice(`${this.constructor.name}.pop`, index, 1)[0]!;
   }
 

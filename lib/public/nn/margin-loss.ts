@@ -1,7 +1,7 @@
 /** torch/nn/functional.py: losses with margins. */
 
 import { composed, define } from '../../call/define';
-import { asCallback, asUser } from '../../lifetimes/user-code';
+import { asCallback } from '../../lifetimes/user-code';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse } from '../support';
@@ -38,7 +38,7 @@ function multilabelSoftMarginLoss(
 function functionOf(value: unknown): ((a: Tensor, b: Tensor) => unknown) | undefined {
   if (typeof value === 'function') return value as (a: Tensor, b: Tensor) => unknown;
   if (typeof value !== 'object' || value === null || isTensor(value)) return undefined;
-  const forward = asUser(() => (value as { forward?: unknown }).forward);
+  const forward = asCallback(() => (value as { forward?: unknown }).forward);
   return typeof forward === 'function' ? (a, b) => forward.call(value, a, b) : undefined;
 }
 
