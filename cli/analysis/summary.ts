@@ -132,7 +132,7 @@ function retained(tick: Capture['ticks'][number]): number {
 
 /**
  * The growth if it is judged a leak. A process grows most at its start, so the rate is that of the second half where that is
- * smaller. Growth in few large steps has none there.
+ * smaller. A few large steps may have a rate of 0 there: then that of all rounds counts.
  */
 function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): Growth {
   const [ms, bytes] = [ticks.map((tick) => tick.ms), ticks.map(of)];
