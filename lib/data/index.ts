@@ -30,4 +30,5 @@ export {
   WeightedRandomSampler,
   type WeightedRandomSamplerOptions,
 } from './samplers';
+export { StackDataset } from './stack-dataset';
 export * as transforms from './transforms';

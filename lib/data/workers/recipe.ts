@@ -5,6 +5,7 @@ import { argumentError, codedError } from '../../errors/errors';
 import { disposeAll } from '../../lifetimes/movable';
 import { ArrayDataset, ChainDataset, ConcatDataset, Subset, TensorDataset } from '../dataset';
 import type { WorkerModule } from '../options';
+import { StackDataset } from '../stack-dataset';
 import { discard, type Packed, pack as packedOf, unpack } from './packed';
 
 const FN = 'utils.data.DataLoader';
@@ -13,6 +14,7 @@ export type Recipe =
   | { readonly kind: 'tensors' | 'array' | 'values'; readonly packed: Packed }
   | { readonly kind: 'subset'; readonly of: Recipe; readonly indices: ArrayLike<number> }
   | { readonly kind: 'concat' | 'chain'; readonly of: readonly Recipe[] }
+  | { readonly kind: 'stack'; readonly of: readonly Recipe[]; readonly names: readonly string[] | null }
   /** An export of a module: called with arguments, or given the properties of the loader's dataset. */
   | { readonly kind: 'made' | 'copied'; readonly module: string; readonly name: string; readonly packed: Packed };
 
@@ -62,6 +64,10 @@ function recipeWith(dataset: object, worker: Required<WorkerModule> | null, pack
   if (isOf(dataset, ConcatDataset) || isOf(dataset, ChainDataset)) {
     const kind = isOf(dataset, ConcatDataset) ? 'concat' : 'chain';
     return { kind, of: (dataset as ConcatDataset).datasets.map((one) => recipeWith(one, null, pack)) };
+  }
+  if (isOf(dataset, StackDataset)) {
+    const { datasets, names } = dataset as StackDataset;
+    return { kind: 'stack', of: datasets.map((one) => recipeWith(one, null, pack)), names };
   }
   if (Array.isArray(dataset) || dataset instanceof Set) return { kind: 'values', packed: pack(dataset) };
   const made = (dataset as { constructor?: Named }).constructor;
@@ -114,6 +120,11 @@ async function exported(url: string, name: string): Promise<unknown> {
   throw codedError(Error, 'ERR_TORCH_DATA', `${FN}: ${url} has no export '${name}'`);
 }
 
+const stackOf = (names: readonly string[] | null, parts: any[]): StackDataset =>
+  names === null
+    ? new StackDataset(...parts)
+    : new StackDataset(Object.fromEntries(names.map((name, i) => [name, parts[i]])));
+
 /** The dataset. `kept`: datasets of modules, by their recipes, which outlive a pass. */
 export async function datasetOf(recipe: Recipe, owned: unknown[]): Promise<any> {
   const own = (packed: Packed): any => {
@@ -131,9 +142,11 @@ export async function datasetOf(recipe: Recipe, owned: unknown[]): Promise<any> 
     case 'subset':
       return new Subset(await datasetOf(recipe.of, owned), recipe.indices);
     case 'concat':
-    case 'chain': {
+    case 'chain':
+    case 'stack': {
       const parts: any[] = [];
       for (const inner of recipe.of) parts.push(await datasetOf(inner, owned));
+      if (recipe.kind === 'stack') return stackOf(recipe.names, parts);
       return recipe.kind === 'concat' ? new ConcatDataset(parts) : new ChainDataset(parts);
     }
     case 'copied': {

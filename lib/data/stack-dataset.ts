@@ -1,0 +1,60 @@
+/** torch.utils.data.StackDataset. */
+import { argumentError } from '../errors/errors';
+import { tensors } from '../lifetimes/walk';
+import { isPlain } from '../tensor/places';
+import { indexError } from './arguments';
+import type { SampleContext } from './context';
+import { Dataset, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
+
+const FN = 'utils.data.StackDataset';
+
+/** Datasets by their names, or in order. */
+type Parts = Record<string, MapDataset | readonly any[]>;
+
+const isNamed = (value: unknown): value is Parts =>
+  typeof value === 'object' && value !== null && isPlain(value) && !isMapDataset(value);
+const isThenable = (value: unknown): boolean => typeof (value as Partial<Promise<unknown>> | null)?.then === 'function';
+
+/**
+ * Datasets of one length side by side: sample i is `[a.getItem(i), b.getItem(i), …]`, or with `{ x: a, y: b }`
+ * `{ x: a.getItem(i), y: b.getItem(i) }`.
+ */
+export class StackDataset<T = any> extends Dataset<T> {
+  readonly datasets: readonly MapDataset[];
+  /** The names of an object's datasets; null if they were given in order. */
+  readonly names: readonly string[] | null;
+
+  constructor(datasets: Record<string, MapDataset | readonly any[]>);
+  constructor(...datasets: (MapDataset | readonly any[])[]);
+  constructor(...given: (Parts | MapDataset | readonly any[])[]) {
+    super();
+    const [first] = given;
+    const byName = given.length === 1 && isNamed(first);
+    this.names = byName ? Object.keys(first) : null;
+    const parts = byName ? Object.values(first) : given;
+    if (parts.length === 0) throw argumentError(FN, 'datasets', 'one dataset or more', byName ? first : undefined);
+    this.datasets = parts.map((one) => mapDatasetOf(FN, one));
+    this.datasets.forEach(({ length }, i) => {
+      if (length === this.length) return;
+      const name = this.names === null ? `datasets[${i}]` : `datasets.${this.names[i]}`;
+      throw argumentError(FN, name, `a dataset of ${this.length} samples, as the first`, length);
+    });
+  }
+
+  get length(): number {
+    return this.datasets[0]!.length;
+  }
+  getItem(index: number, context?: SampleContext): T | PromiseLike<T> {
+    const place = index < 0 ? this.length + index : index;
+    if (!(Number.isInteger(place) && place >= 0 && place < this.length)) throw indexError(FN, this.length, index);
+    const samples = this.datasets.map((one) => one.getItem(place, context));
+    return samples.some(isThenable) ? Promise.all(samples).then((all) => this._named(all)) : this._named(samples);
+  }
+  private _named(samples: unknown[]): T {
+    const { names } = this;
+    return (names === null ? samples : Object.fromEntries(names.map((name, i) => [name, samples[i]]))) as T;
+  }
+  override get [tensors](): unknown {
+    return this.datasets;
+  }
+}
