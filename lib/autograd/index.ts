@@ -9,5 +9,6 @@ export {
 export { AutogradFunction as Function, FunctionContext, onceDifferentiable } from './function';
 export * as functional from './functional';
 export { type BackwardManyOptions, backward, type GradOptions, grad } from './grad';
+export { type GradcheckOptions, gradcheck, gradgradcheck } from './gradcheck';
 export type { GradientHook, HookHandle } from './hooks';
 export type { Tensors } from './lists';

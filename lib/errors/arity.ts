@@ -87,6 +87,8 @@ const most: Readonly<Record<string, number>> = {
   'autograd.onceDifferentiable': 1,
   'autograd.backward': 3,
   'autograd.grad': 3,
+  'autograd.gradcheck': 3,
+  'autograd.gradgradcheck': 4,
   'autograd.functional.jacobian': 3,
   'autograd.functional.hessian': 3,
   'autograd.functional.vjp': 4,

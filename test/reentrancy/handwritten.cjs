@@ -19,6 +19,7 @@ const exported = require(path.join(lib, 'torch.js'));
 
 const F = torch.nn.functional;
 const ones = () => torch.ones([2, 2]);
+const doubles = () => torch.ones([2], { dtype: 'float64', requiresGrad: true });
 const bytes = torch.saveToBuffer({ a: 1 });
 
 /** A list whose first element, an object whose property, runs the callback. */
@@ -118,6 +119,13 @@ const functions = {
       const [y, w] = product(fire, torch.autograd.onceDifferentiable(backwardOfProduct(fire)));
       return torch.autograd.grad(y, w, { createGraph: true });
     },
+  ],
+  'autograd.gradcheck': [
+    (fire) => torch.autograd.gradcheck((x) => read(fire, x.pow(2)), doubles(), options(fire, 'raiseException', false)),
+    (fire) => torch.autograd.gradcheck((x, y) => read(fire, [x.mul(y), y]), generator(fire, [doubles(), doubles()])),
+  ],
+  'autograd.gradgradcheck': [
+    (fire) => torch.autograd.gradgradcheck((x) => read(fire, x.pow(2)), doubles(), options(fire, 'rtol', 0.5)),
   ],
   'autograd.functional.jacobian': [
     (fire) => torch.autograd.functional.jacobian((x) => read(fire, x.pow(2)), ones(), options(fire, 'strict', true)),
