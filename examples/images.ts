@@ -1,13 +1,13 @@
 /**
  * Converts images to tensors and back: sharp decodes, a tensor shares the pixels' memory, a convolution finds the edges,
  * sharp encodes.
- * `node examples/images.js [picture] [edges.png]`
+ * `node examples/images.js [image] [edges.png]`
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import torch from 'libtorch-node';
 import sharp from 'sharp';
 
-/** A built-in picture, so that the example runs without a file. */
+/** A built-in image, so that the example runs without a file. */
 const drawing = `<svg width="96" height="64"><rect width="96" height="64" fill="#203040"/>
   <circle cx="30" cy="32" r="18" fill="#f0c020"/><rect x="58" y="16" width="24" height="32" fill="#d03030"/></svg>`;
 
@@ -38,8 +38,8 @@ function edges({ data, info }: Pixels): { strength: Uint8Array; text: string } {
 }
 
 async function main([from, to]: string[]): Promise<void> {
-  const picture = from === undefined ? await sharp(Buffer.from(drawing)).png().toBuffer() : await readFile(from);
-  const pixels = await sharp(picture).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  const image = from === undefined ? await sharp(Buffer.from(drawing)).png().toBuffer() : await readFile(from);
+  const pixels = await sharp(image).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const { strength, text } = edges(pixels);
   console.log(text);
   const raw = { width: pixels.info.width, height: pixels.info.height, channels: 1 as const };

@@ -12,7 +12,7 @@ const RATE = 100;
 const PORT = 8080;
 const seconds = Number(process.argv[2] ?? 60);
 const folder = 'build/hunt';
-const pictures = inRoot('docs', 'leak-hunt');
+const screenshots = inRoot('docs', 'leak-hunt');
 const WIDTH = 1080;
 
 /** The page's command, as a checkout runs it. */
@@ -87,7 +87,7 @@ async function photograph(page, what) {
       const begins = await tab.locator(first).boundingBox();
       const ends = await tab.locator(last).boundingBox();
       const clip = { x: 0, y: begins.y - 8, width: WIDTH, height: ends.y + ends.height - begins.y + 16 };
-      await tab.screenshot({ path: `${pictures}/${name}.png`, clip, fullPage: true });
+      await tab.screenshot({ path: `${screenshots}/${name}.png`, clip, fullPage: true });
     }
   } finally {
     await browser.close();
@@ -98,7 +98,7 @@ const section = (heading) => `section:has(> #${heading})`;
 
 await runMain(async () => {
   mkdirSync(inRoot(folder), { recursive: true });
-  mkdirSync(pictures, { recursive: true });
+  mkdirSync(screenshots, { recursive: true });
   await run(`node dist/examples/digits/train.js --save ${folder}/weights.pt`);
   await record('unbounded', 'leaky.ltna');
   await finish(begin(`leak-audit report ${folder}/leaky.ltna --html ${folder}/leaky.html`), { quiet: true });

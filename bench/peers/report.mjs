@@ -11,7 +11,7 @@ const titlesOf = ({ sizes: [small, mid, mm, images, rows] }) => ({
   small: `small op: the sum of two tensors of ${small} elements`,
   mid: `middle ops: \`relu(x * y + z)\`, ${mid}×${mid}`,
   mm: `matrix product, ${mm}×${mm}`,
-  cnn: `inference: two convolutions, pools and a linear layer, ${images} pictures of 16×16`,
+  cnn: `inference: two convolutions, pools and a linear layer, ${images} images of 16×16`,
   train: `training step: 784, 128, 10 units, ${rows} rows, cross entropy, Adam`,
 });
 

@@ -1,4 +1,4 @@
-/** A folder of pictures with one folder for each class. sharp decodes them when they are asked for. */
+/** A folder of images with one folder for each class. sharp decodes them when they are asked for. */
 import { readdirSync } from 'node:fs';
 import * as path from 'node:path';
 import torch, { type Tensor } from 'libtorch-node';
@@ -6,23 +6,23 @@ import sharp from 'sharp';
 
 export const SIDE = 28;
 
-/** The picture in a file as numbers from 0 to 1, [1, SIDE, SIDE]: grey, and of that size whatever the file has. */
-export async function readPicture(file: string): Promise<Tensor> {
-  const picture = sharp(file).greyscale().resize(SIDE, SIDE, { fit: 'fill' });
-  const bytes = await picture.raw().toBuffer();
+/** The image in a file as numbers from 0 to 1, [1, SIDE, SIDE]: grey, and of that size whatever the file has. */
+export async function readImage(file: string): Promise<Tensor> {
+  const image = sharp(file).greyscale().resize(SIDE, SIDE, { fit: 'fill' });
+  const bytes = await image.raw().toBuffer();
   return torch.scope(
     () => torch.fromTypedArray(new Uint8Array(bytes), [1, SIDE, SIDE]).to('float32').div(255) as Tensor,
   );
 }
 
-/** Samples `[picture, class]`; the classes are the names of the folders, in order. */
-export class Pictures extends torch.utils.data.Dataset {
+/** Samples `[image, class]`; the classes are the names of the folders, in order. */
+export class Images extends torch.utils.data.Dataset {
   /** The loader's workers import this module. */
   static module = __filename;
   readonly classes: string[];
   readonly files: [file: string, label: number][];
 
-  /** @throws Error for a folder without pictures */
+  /** @throws Error for a folder without images */
   constructor(folder: string) {
     super();
     const entries = readdirSync(folder, { withFileTypes: true });
@@ -31,7 +31,7 @@ export class Pictures extends torch.utils.data.Dataset {
       const files = readdirSync(path.join(folder, name)).sort();
       return files.map((file): [string, number] => [path.join(folder, name, file), label]);
     });
-    if (this.files.length === 0) throw new Error(`${folder}: expected folders of pictures, got none`);
+    if (this.files.length === 0) throw new Error(`${folder}: expected folders of images, got none`);
   }
 
   override get length(): number {
@@ -40,6 +40,6 @@ export class Pictures extends torch.utils.data.Dataset {
 
   override async getItem(index: number): Promise<[Tensor, bigint]> {
     const [file, label] = this.files[index]!;
-    return [await readPicture(file), BigInt(label)];
+    return [await readImage(file), BigInt(label)];
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Makes a folder of pictures, trains a ResNet on them, and serves it. See README.md.
+ * Makes a folder of images, trains a ResNet on them, and serves it. See README.md.
  * `node main.js [--folder DIR] [--pictures N] [--epochs N] [--workers N] [--port N]`
  */
 import { existsSync } from 'node:fs';
@@ -7,8 +7,8 @@ import * as path from 'node:path';
 import { parseArgs } from 'node:util';
 import torch from 'libtorch-node';
 import { serve } from '../service/serve';
-import { Pictures } from './dataset';
-import { makePictures, PARTS } from './pictures';
+import { Images } from './dataset';
+import { makeImages, PARTS } from './pictures';
 import { train } from './train';
 
 const { values } = parseArgs({
@@ -24,9 +24,9 @@ const { values } = parseArgs({
 async function main(): Promise<void> {
   const { folder } = values;
   const [training, validation] = PARTS.map((part) => path.join(folder, part)) as [string, string];
-  if (!existsSync(validation)) await makePictures(folder, Number(values.pictures));
-  const [learned, tested] = [new Pictures(training), new Pictures(validation)];
-  console.log(`${learned.length} pictures to learn from, ${tested.length} to test with`);
+  if (!existsSync(validation)) await makeImages(folder, Number(values.pictures));
+  const [learned, tested] = [new Images(training), new Images(validation)];
+  console.log(`${learned.length} images to learn from, ${tested.length} to test with`);
 
   torch.manualSeed(1);
   const net = await train(learned, tested, {
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
     onEpoch: (epoch, { loss, accuracy, perSecond }) => {
       const percent = (100 * accuracy).toFixed(1);
       const speed = Math.round(perSecond);
-      console.log(`epoch ${epoch}: loss ${loss.toFixed(3)}, reads ${percent} %, ${speed} pictures a second`);
+      console.log(`epoch ${epoch}: loss ${loss.toFixed(3)}, reads ${percent} %, ${speed} images a second`);
     },
   });
   const model = path.join(folder, 'resnet.safetensors');

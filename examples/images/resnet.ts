@@ -44,7 +44,7 @@ export class ResNet extends Module {
     this.layer3 = new Block(2 * width, 4 * width, 2);
     this.fc = new Linear(4 * width, classes) as torch.nn.Linear;
   }
-  /** Pictures [n, 1, height, width] to scores [n, classes]. */
+  /** Images [n, 1, height, width] to scores [n, classes]. */
   override forward(x: Tensor): Tensor {
     let y: Tensor = this.bn1.forward(this.conv1.forward(x)).relu();
     for (const layer of [this.layer1, this.layer2, this.layer3]) y = layer.forward(y);

@@ -68,7 +68,7 @@ const measured: Measure = async (models, images) => {
   return least;
 };
 
-/** Pictures of noise with an empty border, as digits have; the same in each process, without changing its random numbers. */
+/** Images of noise with an empty border, as digits have; the same in each process, without changing its random numbers. */
 function noise(size: number): torch.Tensor {
   const generator = new torch.Generator();
   try {
@@ -94,7 +94,7 @@ export async function choose(
   try {
     const size = Math.max(...SIZES);
     const [ms] = await torch.scope(async () => measure([form.optimised ?? scripted], noise(size)));
-    if (!(ms! <= MAX_MS_ON_LOOP) || dependsOnPictures(scripted)) return inPool;
+    if (!(ms! <= MAX_MS_ON_LOOP) || dependsOnImages(scripted)) return inPool;
     return { ...form, onLoop: size, why: `${form.why}, on the event loop (${size} in ${ms!.toFixed(2)} ms)` };
   } catch {
     return inPool; // a model that does not take so many images answers smaller batches
@@ -102,10 +102,10 @@ export async function choose(
 }
 
 /**
- * Whether it has a loop or a branch, which may take longer for other pictures than for those that were measured. Freezing removes what
+ * Whether it has a loop or a branch, which may take longer for other images than for those that were measured. Freezing removes what
  * runs in training alone, such as the loop in which a batch norm checks sizes.
  */
-function dependsOnPictures(scripted: torch.ScriptModule): boolean {
+function dependsOnImages(scripted: torch.ScriptModule): boolean {
   let frozen: torch.ScriptModule;
   try {
     frozen = torch.keep(torch.jit.freeze(scripted));

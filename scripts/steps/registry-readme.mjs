@@ -1,5 +1,5 @@
 /**
- * The README of the package is the page of the registry, where relative links lead nowhere. Before packing, links and pictures
+ * The README of the package is the page of the registry, where relative links lead nowhere. Before packing, links and images
  * become absolute, at the tag of the release; after packing, the checkout's README returns.
  *
  *   node scripts/steps/registry-readme.mjs --write | --restore
@@ -13,7 +13,7 @@ const readme = inRoot('README.md');
 const saved = inRoot('.readme-before-pack.log');
 
 const CODE = /^( *)(```+)[\s\S]*?^\1\2$|(`+)[^`][\s\S]*?\3(?!`)/gm;
-/** Pictures and links, also a picture in a link; definitions of links; the attributes of HTML. */
+/** Images and links, also an image in a link; definitions of links; the attributes of HTML. */
 const LINK =
   /(!\[[^\]]*)?(\]\(\s*<?)([^)\s>]+)|^()(\[[^\]]+\]:\s+)(\S+)|(<img\b[^>]*?\b)(src=")([^"]+)|()(\bhref=")([^"]+)/gm;
 const isAbsolute = (target) => /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(target);

@@ -59,7 +59,7 @@ const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr
 /** Screenshots, kept after the tests for inspection. */
 export const ARTEFACTS = path.join(ROOT, 'build', 'artefacts');
 
-/** Takes a picture to look at. A busy machine may be too slow for Chromium's capture, which then fails: it is taken again. */
+/** Takes a screenshot to look at. A busy machine may be too slow for Chromium's capture, which then fails: it is taken again. */
 export async function picture(page: Page, name: string, whole = true): Promise<void> {
   for (let left = 4; ; left--) {
     try {

@@ -1,4 +1,4 @@
-/** The page of `report --html` in a real browser. Its pictures are kept in build/artefacts. */
+/** The page of `report --html` in a real browser. Its screenshots are kept in build/artefacts. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, focusableNames, launch, open, type Page, picture as pictureOf } from './browser';

@@ -47,7 +47,7 @@ test('images: folders are classes; sharp resizes, crops and flips, the same in w
   expect(answer.range).toMatch(/^ERR_TORCH_INDEX: .* from -6 to 5, got 6/);
 });
 
-test('images: concurrency bounds how many pictures are decoded at the same time', () => {
+test('images: concurrency bounds how many images are decoded at the same time', () => {
   const { answer } = answers.images!;
   expect(answer).toMatchObject({ atOnce: [6, 1, 2], equal: true, inWorkers: true });
   expect(answer.unread).toEqual([expect.stringMatching(/file is missing/), expect.stringMatching(/file is missing/)]);

@@ -6,7 +6,7 @@ import { LIB } from '../support/torch';
 
 const { sizeInHeader } = require(path.join(LIB, 'data', 'adapters', 'image-header.js')) as typeof Header;
 
-/** A picture of 37 × 23 in a format. */
+/** An image of 37 × 23 in a format. */
 const picture = () => sharp({ create: { width: 37, height: 23, channels: 3, background: '#468' } });
 
 const files: [string, () => Promise<Buffer>][] = [

@@ -1,4 +1,4 @@
-/** Transforms of pictures against torchvision's formulas, run by PyTorch. */
+/** Transforms of images against torchvision's formulas, run by PyTorch. */
 import * as path from 'node:path';
 import { python3 } from '../support/python3';
 import { counts, settled, thrown, torch } from '../support/torch';
@@ -95,7 +95,7 @@ test('random numbers are those of the sample: the same in any batch', () => {
   image.dispose();
 });
 
-test('refuses what is not a picture, by name', () => {
+test('refuses what is not an image, by name', () => {
   const refused = (run: () => unknown) => thrown(run).message;
   expect(refused(() => new t.Resize(0))).toMatch(/Resize: argument 'size': expected an integer above 0/);
   expect(refused(() => new t.CenterCrop([1] as never))).toMatch(/\[height, width\]/);

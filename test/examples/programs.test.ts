@@ -73,7 +73,7 @@ test('edges: a closed ring', async () => {
   expect(said[16]).toBe(`${marked} of 512 pixels are edges, dtype uint8`);
 });
 
-test('images: the edges of a picture, in and out through sharp', async () => {
+test('images: the edges of an image, in and out through sharp', async () => {
   const said = await lines('images');
   const [width, height, red, green, blue, marked] = numbers(said[0]);
   expect([width, height]).toEqual([96, 64]);

@@ -19,7 +19,7 @@ async function rewritten(text: string): Promise<string> {
   return stdout;
 }
 
-it('links and pictures become absolute, at the tag; the rest stays', async () => {
+it('links and images become absolute, at the tag; the rest stays', async () => {
   const text = [
     '[a](docs/a.md#b) · [c](./docs/c.md "title") ![p](docs/p.png) [![q](q.svg)](docs/q.md)',
     '[here](#top) [there](https://example.com/x) [mail](mailto:a@b.c)',

@@ -94,7 +94,7 @@ const taking =
 test.each([
   ['a model that takes less than two milliseconds', 'convolutions', 0.25, 32],
   ['a model that takes longer', 'convolutions', 2.01, 0],
-  ['a model with a loop, which may take longer for other pictures', 'obedient', 0.25, 0],
+  ['a model with a loop, which may take longer for other images', 'obedient', 0.25, 0],
 ])('%s', async (_title, name, ms, onLoop) => {
   const choice = await chosen(name, taking(ms));
   expect(choice.onLoop).toBe(onLoop);

@@ -1,4 +1,4 @@
-/** The size of a picture as the first bytes of its file say it, without a pipeline of libvips, which takes longer. */
+/** The size of an image as the first bytes of its file say it, without a pipeline of libvips, which takes longer. */
 
 export interface ImageSize {
   readonly width: number;

@@ -1,4 +1,4 @@
-/** Pictures, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
+/** Images, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ export type ImageChannels = 1 | 3 | 4;
 export interface DecodeImageOptions {
   /** Grey, RGB or RGBA. Default: 3. */
   channels?: ImageChannels | undefined;
-  /** The length of the shorter edge, or [height, width]. Default: the picture's. */
+  /** The length of the shorter edge, or [height, width]. Default: the image's. */
   resize?: Size | undefined;
   /** The part that is kept, [height, width] or the edge of a square. */
   crop?: Size | undefined;
@@ -101,13 +101,13 @@ async function bytesOf(file: string): Promise<string | Uint8Array> {
 /** The file, for messages; bytes have no name. */
 const nameOf = (source: string | Uint8Array): string => (typeof source === 'string' ? `${source}: ` : '');
 
-/** What sharp and libvips say of a picture, with a code and the file. */
+/** What sharp and libvips say of an image, with a code and the file. */
 function fileError(fn: string, source: string | Uint8Array, error: unknown): Error {
   const { message } = Object(error) as Error;
   return Object.assign(codedError(Error, 'ERR_TORCH_FILE', `${fn}: ${nameOf(source)}${message}`), { cause: error });
 }
 
-/** Decodes a picture. libvips works in libuv's thread pool. */
+/** Decodes an image. libvips works in libuv's thread pool. */
 async function decoded(fn: string, source: string | Uint8Array, plan: Plan, context?: Drawing) {
   const sharp = peer(fn, 'sharp') as (input: string | Uint8Array) => Pipeline;
   try {
@@ -126,33 +126,33 @@ async function decodedBy(
   context?: Drawing,
 ) {
   const input = typeof source === 'string' ? await bytesOf(source) : source;
-  let picture = sharp(input);
+  let pipeline = sharp(input);
   const needsSize = plan.crop !== null || typeof plan.resize === 'number';
   let [height, width] = [0, 0];
   if (needsSize) {
     const size = typeof input === 'string' ? undefined : sizeInHeader(input);
-    ({ width, height } = size ?? (await picture.metadata()));
+    ({ width, height } = size ?? (await pipeline.metadata()));
   }
   if (plan.resize !== null) {
     [height, width] = typeof plan.resize === 'number' ? withShortEdge(height, width, plan.resize) : plan.resize;
-    picture = picture.resize({ width, height, fit: 'fill', kernel: 'linear' });
+    pipeline = pipeline.resize({ width, height, fit: 'fill', kernel: 'linear' });
   }
   if (plan.crop !== null) {
     const [h, w] = plan.crop;
     if (h > height || w > width) {
-      const message = `${fn}: ${nameOf(source)}expected a picture of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
+      const message = `${fn}: ${nameOf(source)}expected an image of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
       throw codedError(RangeError, 'ERR_TORCH_ARGUMENT', message);
     }
     const place = (room: number) => (plan.random ? below(room + 1, context) : centered(room));
-    picture = picture.extract({ top: place(height - h), left: place(width - w), height: h, width: w });
+    pipeline = pipeline.extract({ top: place(height - h), left: place(width - w), height: h, width: w });
   }
-  if (plan.flip > 0 && chance(plan.flip, context)) picture = picture.flop();
-  picture = picture.toColourspace(plan.channels === 1 ? 'b-w' : 'srgb');
-  picture = plan.channels === 4 ? picture.ensureAlpha() : picture.removeAlpha();
-  return picture.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
+  if (plan.flip > 0 && chance(plan.flip, context)) pipeline = pipeline.flop();
+  pipeline = pipeline.toColourspace(plan.channels === 1 ? 'b-w' : 'srgb');
+  pipeline = plan.channels === 4 ? pipeline.ensureAlpha() : pipeline.removeAlpha();
+  return pipeline.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
 }
 
-/** Memory for pictures in rows of pixels. */
+/** Memory for images in rows of pixels. */
 const slabOf = (count: number, { height, width, channels }: Info): Tensor =>
   ops().empty!([count, height, width, channels], { dtype: 'uint8' });
 
@@ -164,19 +164,19 @@ function put(slab: Tensor, place: number, pixels: Uint8Array): void {
   });
 }
 
-/** The slab as [pictures, channels, height, width]: a view, in the layout that torch calls channels last. */
-const pictures = (slab: Tensor): Tensor => slab.permute([0, 3, 1, 2]) as Tensor;
+/** The slab as [images, channels, height, width]: a view, in the layout that torch calls channels last. */
+const imagesIn = (slab: Tensor): Tensor => slab.permute([0, 3, 1, 2]) as Tensor;
 
-function pictureIn({ data, info }: { data: Uint8Array; info: Info }): Tensor {
+function imageIn({ data, info }: { data: Uint8Array; info: Info }): Tensor {
   return ownScope(() => {
     const slab = slabOf(1, info);
     put(slab, 0, data);
-    return pictures(slab).select(0, 0);
+    return imagesIn(slab).select(0, 0);
   }) as Tensor;
 }
 
 /**
- * A picture as a uint8 tensor [channels, height, width], as `torchvision.io.decode_image` gives it.
+ * An image as a uint8 tensor [channels, height, width], as `torchvision.io.decode_image` gives it.
  *
  * @throws ERR_TORCH_MISSING_PACKAGE without sharp; ERR_TORCH_FILE with sharp's error as its cause; ERR_TORCH_ARGUMENT
  */
@@ -184,7 +184,7 @@ export async function decodeImage(input: FilePath | Uint8Array, options: DecodeI
   const fn = 'utils.data.decodeImage';
   const plan = planOf(fn, options);
   const source = input instanceof Uint8Array ? input : pathOf(fn, 'input', input);
-  return pictureIn(await decoded(fn, source, plan));
+  return imageIn(await decoded(fn, source, plan));
 }
 
 /** Twice the threads of libuv's pool, in which libvips decodes: while they decode, the next files are read. */
@@ -199,7 +199,7 @@ export interface ImageFolderOptions extends DecodeImageOptions {
 }
 
 export interface ImageDatasetOptions extends ImageFolderOptions {
-  /** The number of the class of each picture. */
+  /** The number of the class of each image. */
   labels?: readonly number[] | undefined;
 }
 
@@ -207,8 +207,8 @@ export interface ImageDatasetOptions extends ImageFolderOptions {
 export type ImageSample = [image: Tensor, label: bigint] | Tensor;
 
 /**
- * Pictures in files: a batch is `[images, labels]`, uint8 [B, channels, height, width] and int64 [B], or the images alone if
- * there are no labels. The pictures of a batch are decoded at the same time; if the size of all is fixed (`crop`, or `resize`
+ * Images in files: a batch is `[images, labels]`, uint8 [B, channels, height, width] and int64 [B], or the images alone if
+ * there are no labels. The images of a batch are decoded at the same time; if the size of all is fixed (`crop`, or `resize`
  * with two numbers), into one memory. Random places and flips depend on the loader's seed, the epoch and the index.
  */
 export class ImageDataset extends Dataset<ImageSample> {
@@ -249,7 +249,7 @@ export class ImageDataset extends Dataset<ImageSample> {
   }
 
   async getItem(index: number, context?: SampleContext): Promise<ImageSample> {
-    const image = pictureIn(await pictureOf(this, index, context));
+    const image = imageIn(await imageOf(this, index, context));
     return this.labels === null ? image : [image, BigInt(this.labels.at(index)!)];
   }
 
@@ -262,10 +262,10 @@ export class ImageDataset extends Dataset<ImageSample> {
     const slab = slabOf(indices.length, { height, width, channels });
     try {
       await each(async (i) => {
-        const { data } = await pictureOf(this, indices[i]!, contexts?.[i]);
+        const { data } = await imageOf(this, indices[i]!, contexts?.[i]);
         put(slab, i, data);
       });
-      const images = pictures(slab);
+      const images = imagesIn(slab);
       const { labels } = this;
       if (labels === null) return images;
       const numbers = indices.map((index) => BigInt(labels.at(index)!));
@@ -278,7 +278,7 @@ export class ImageDataset extends Dataset<ImageSample> {
 
 /**
  * What `make` gives for each place, at most `limit` at the same time. After an error nothing else begins; it is thrown once
- * all have ended, so that nothing is read for a batch that has failed, and its pictures are released.
+ * all have ended, so that nothing is read for a batch that has failed, and its images are released.
  */
 async function settle<T>(count: number, limit: number, make: (place: number) => Promise<T>): Promise<T[]> {
   const made = new Array<T>(count);
@@ -303,7 +303,7 @@ async function settle<T>(count: number, limit: number, make: (place: number) => 
   throw rejected.reason;
 }
 
-function pictureOf(dataset: ImageDataset, index: number, context: SampleContext | undefined) {
+function imageOf(dataset: ImageDataset, index: number, context: SampleContext | undefined) {
   const file = Number.isInteger(index) ? dataset.files.at(index) : undefined;
   if (file === undefined) throw indexError(FN, dataset.length, index);
   return decoded(FN, file, dataset._plan, context);
@@ -312,8 +312,8 @@ function pictureOf(dataset: ImageDataset, index: number, context: SampleContext 
 const IMAGES = /\.(jpe?g|png|webp|gif|tiff?|avif|bmp|ppm|pgm|pbm)$/i;
 
 /**
- * Pictures in folders, one for each class, as in torchvision's ImageFolder: `classes` are the names of the folders in order,
- * the label of a picture is the number of its folder.
+ * Images in folders, one for each class, as in torchvision's ImageFolder: `classes` are the names of the folders in order,
+ * the label of an image is the number of its folder.
  */
 export class ImageFolder extends ImageDataset {
   static override module = __filename;
@@ -332,7 +332,7 @@ export class ImageFolder extends ImageDataset {
       const found = readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).filter((file) =>
         IMAGES.test(file),
       );
-      if (found.length === 0) throw argumentError(fn, 'root', `pictures in the folder '${name}'`, folder);
+      if (found.length === 0) throw argumentError(fn, 'root', `images in the folder '${name}'`, folder);
       for (const file of found.sort()) {
         files.push(join(folder, name, file));
         labels.push(label);

@@ -7,7 +7,7 @@ import { cropped, imageOf, sizeIn, type Transform } from './image';
 
 const FN = 'utils.data.transforms.CenterCrop';
 
-/** The centre of a picture; a smaller picture gets zeros around it. */
+/** The centre of an image; a smaller image gets zeros around it. */
 export class CenterCrop implements Transform {
   readonly size: readonly [height: number, width: number];
 

@@ -10,7 +10,7 @@ const channelsOf = (image: Tensor): number => image.shape.at(-3)!;
 const planes = (image: Tensor): [Tensor, Tensor, Tensor] =>
   [0, 1, 2].map((i) => image.select(-3, i) as Tensor) as never;
 
-/** The largest value of a picture's dtype, torchvision's _max_value. */
+/** The largest value of an image's dtype, torchvision's _max_value. */
 const MOST: Readonly<Record<string, number>> = {
   uint8: 255,
   int8: 127,

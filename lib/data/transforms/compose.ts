@@ -7,7 +7,7 @@ import type { Drawing } from './random';
 
 const FN = 'utils.data.transforms.Compose';
 
-/** A transform, or a function of the picture and the context of the sample; it may return a promise. */
+/** A transform, or a function of the image and the context of the sample; it may return a promise. */
 export type Step = Transform<any, any> | ((image: any, context?: Drawing) => unknown);
 
 /** Steps one after the other. Tensors between them are released. */

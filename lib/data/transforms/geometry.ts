@@ -1,4 +1,4 @@
-/** Sizes and places of pictures, by torchvision's formulas. */
+/** Sizes and places of images, by torchvision's formulas. */
 import { argumentError } from '../../errors/errors';
 
 /** The edge of a square or, for `resize`, the shorter edge; or [height, width]. */
@@ -13,7 +13,7 @@ export function sizeOf(fn: string, name: string, size: unknown): [height: number
   throw argumentError(fn, name, 'an integer above 0, or [height, width]', size);
 }
 
-/** The size of a picture whose shorter edge becomes `edge`; `most` limits the longer one. */
+/** The size of an image whose shorter edge becomes `edge`; `most` limits the longer one. */
 export function withShortEdge(height: number, width: number, edge: number, most?: number): [number, number] {
   let short = edge;
   let long = Math.trunc((edge * Math.max(height, width)) / Math.min(height, width));

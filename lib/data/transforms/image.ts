@@ -1,9 +1,9 @@
-/** What transforms accept: pictures as tensors [..., channels, height, width]. */
+/** What transforms accept: images as tensors [..., channels, height, width]. */
 import { argumentError } from '../../errors/errors';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import type { Drawing } from './random';
 
-/** A step from one picture to the next. */
+/** A step from one image to the next. */
 export interface Transform<In = Tensor, Out = Tensor> {
   forward(image: In, context?: Drawing): Out;
 }
@@ -23,6 +23,6 @@ export const isFloat = (image: Tensor): boolean => /^(float|bfloat)/.test(image.
 
 export const sizeIn = (image: Tensor): [height: number, width: number] => [image.shape.at(-2)!, image.shape.at(-1)!];
 
-/** A part of a picture: a view. */
+/** A part of an image: a view. */
 export const cropped = (image: Tensor, top: number, left: number, height: number, width: number): Tensor =>
   image.narrow(-2, top, height).narrow(-1, left, width) as Tensor;

@@ -1,4 +1,4 @@
-/** torch.utils.data.transforms: changes of pictures that training needs, after torchvision. */
+/** torch.utils.data.transforms: changes of images that training needs, after torchvision. */
 export { CenterCrop } from './center-crop';
 export { ColorJitter, type ColorJitterOptions, type Jitter } from './color-jitter';
 export { Compose, type Step } from './compose';

@@ -14,7 +14,7 @@ const FN = 'utils.data.transforms.RandomCrop';
 export interface RandomCropOptions {
   /** Added on all sides first, or [left and right, top and bottom], or [left, top, right, bottom]. Default: 0. */
   padding?: number | readonly number[] | undefined;
-  /** Add as much as is missing to a smaller picture. Default: false. */
+  /** Add as much as is missing to a smaller image. Default: false. */
   padIfNeeded?: boolean | undefined;
   /** The value of what is added. Default: 0. */
   fill?: number | undefined;
@@ -60,10 +60,10 @@ export class RandomCrop implements Transform {
       }
       const [h, w] = sizeIn(image);
       if (h < height || w < width) {
-        const message = `${FN}: expected a picture of at least ${height} × ${width}, got ${h} × ${w}; see padIfNeeded`;
+        const message = `${FN}: expected an image of at least ${height} × ${width}, got ${h} × ${w}; see padIfNeeded`;
         throw Object.assign(codedError(RangeError, 'ERR_TORCH_ARGUMENT', message), { op: FN });
       }
-      // As Python: nothing is drawn for the whole picture.
+      // As Python: nothing is drawn for the whole image.
       if (h === height && w === width) return image;
       const top = below(h - height + 1, context);
       return cropped(image, top, below(w - width + 1, context), height, width);

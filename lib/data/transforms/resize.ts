@@ -18,7 +18,7 @@ export interface ResizeOptions {
   antialias?: boolean | undefined;
 }
 
-/** A picture of another size: [height, width], or one number for the shorter edge. */
+/** An image of another size: [height, width], or one number for the shorter edge. */
 export class Resize implements Transform {
   readonly size: Size;
   readonly interpolation: 'nearest' | 'bilinear' | 'bicubic';

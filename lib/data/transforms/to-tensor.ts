@@ -13,7 +13,7 @@ export interface RawImage {
   readonly info: { readonly width: number; readonly height: number; readonly channels: number };
 }
 
-/** A picture as numbers from 0 to 1: uint8 divided by 255, [channels, height, width]. Floats stay as they are. */
+/** An image as numbers from 0 to 1: uint8 divided by 255, [channels, height, width]. Floats stay as they are. */
 export class ToTensor implements Transform<Tensor | RawImage> {
   forward(image: Tensor | RawImage): Tensor {
     return ownScope(() => {
