@@ -145,7 +145,7 @@ struct SoleList {
 };
 
 SoleList& process_sole() {
-  static auto* list = new SoleList;  // like the shards
+  static auto* list = new SoleList;  // never destroyed, as the shards
   return *list;
 }
 

@@ -46,7 +46,7 @@ enum class PacketType : uint8_t {
   Sampling = 17,  // of the round that follows
   Openings = 18,
   Tokens = 19,
-  Rank = 20,  // learnt after Start
+  Rank = 20,  // if it was not known at Start
 };
 
 // Current counters of one (site, label, device). Absolute values, so that a lost packet costs detail only.

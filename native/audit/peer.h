@@ -63,7 +63,7 @@ class AcceptLimiter {
   bool may_accept(int64_t now_ms) const noexcept { return now_ms >= paused_until_; }
 
  private:
-  static constexpr int64_t kBurst = 32;     // burst
+  static constexpr int64_t kBurst = 32;     // refusals that are answered in a row
   static constexpr int64_t kRefillMs = 50;  // interval per further refusal
   int64_t left_ = kBurst;
   int64_t counted_ms_ = 0;

@@ -88,7 +88,7 @@ void record(Call& call, std::shared_ptr<Package> package, bool single, torch::ji
 }  // namespace
 
 PackageToken::PackageToken(std::shared_ptr<Package> package, uint64_t bytes) : package(std::move(package)) {
-  // Bytes that belong to no tensor. Any address except null, which would mean that there is no memory.
+  // Bytes that do not belong to a tensor. Any address except null, which would mean that there is no memory.
   c10::DataPtr data(this->package.get(), c10::Device(c10::DeviceType::CPU));
   put({c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data), nullptr, false)});
 }
