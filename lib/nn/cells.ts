@@ -66,7 +66,7 @@ export class RNNCellBase extends Module {
     return `${this.inputSize}, ${this.hiddenSize}${this.bias ? '' : ', bias=False'}`;
   }
 
-  /** @internal Runs one step on a batch; the input may be without one. */
+  /** @internal Runs one step on a batch; an input of one dimension is a batch of one. */
   _step(input: Tensor, more: unknown[], run: (input: Tensor, hidden: Tensor) => Tensor): Tensor {
     const batched = this._isBatched(input);
     const [hidden] = further(forwardOf(this), stateSpec, more) as [Tensor | null];

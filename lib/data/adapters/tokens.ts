@@ -50,15 +50,15 @@ export interface TokenBatch {
 export interface TokenCollateOptions {
   /** Longer texts are cut (default: no limit). */
   maxLength?: number | undefined;
-  /** The id that fills shorter rows: default 0. */
+  /** The id that pads shorter rows. Default: 0. */
   padId?: number | undefined;
-  /** Fill all rows up to `maxLength`, not only to the longest of the batch. Default: false. */
+  /** Pad all rows to `maxLength`, not only to the longest row of the batch. Default: false. */
   padToMax?: boolean | undefined;
   /** Add the tokenizer's special tokens. Default: true. */
   addSpecialTokens?: boolean | undefined;
 }
 
-/** A `collateFn` that makes of a list of texts `{ inputIds, attentionMask }`, filled at the end. */
+/** A `collateFn` that turns a list of texts into `{ inputIds, attentionMask }`, padded at the end of each row. */
 export function tokenCollate(tokenizer: Tokenizer, options: TokenCollateOptions = {}): (texts: any) => TokenBatch {
   const fn = 'utils.data.tokenCollate';
   const given = ownOptions(fn, options, ['maxLength', 'padId', 'padToMax', 'addSpecialTokens']);
@@ -100,7 +100,7 @@ function idOf(fn: string, row: number, id: unknown): bigint {
   throw argumentError(fn, `texts[${row}]`, 'a text whose tokens all have an id', id);
 }
 
-/** Blocks of a long row of tokens, for a model that predicts the next one: sample i is `[tokens, the next tokens]`. */
+/** Blocks of one long row of tokens, for a model that predicts the next token: sample i is `[tokens, the next tokens]`. */
 export class TokenBlocks extends Dataset<[Tensor, Tensor]> {
   static module = __filename;
   readonly tokens: Tensor;

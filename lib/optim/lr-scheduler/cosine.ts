@@ -8,7 +8,7 @@ import { groupsOf, LRScheduler } from './scheduler';
 
 /** The arguments of `CosineAnnealingLR`. */
 export interface CosineAnnealingLROptions {
-  /** The epochs of half a wave. */
+  /** The number of epochs from the first rate to `etaMin`: half of the cosine's period. */
   TMax: number;
   /** The smallest rate. Default: 0. */
   etaMin?: number;
@@ -58,7 +58,7 @@ export class CosineAnnealingLR extends LRScheduler<{ T_max: number; eta_min: num
 export interface CosineAnnealingWarmRestartsOptions {
   /** The epochs before the first restart. */
   T0: number;
-  /** How much longer each period is than the last. Default: 1. */
+  /** The factor by which each period is longer than the one before. Default: 1. */
   TMult?: number;
   /** The smallest rate. Default: 0. */
   etaMin?: number;
