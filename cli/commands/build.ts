@@ -15,7 +15,7 @@ export function buildCommand(done: (status: number) => void): Command {
   return new Command('build')
     .description(
       "Compiles the addon for this machine's libtorch into the user's cache folder; needs a C++ compiler, downloads nothing. " +
-        'Exit status: 0 built or nothing to do, 1 failed, 2 usage.',
+        'Exit status: 0 built or nothing to do, 1 failed, 2 wrong usage.',
     )
     .option('--force', 'build even if an addon already loads')
     .option('--jobs <n>', 'number of parallel compilers (default: by cores and free memory)')

@@ -20,7 +20,9 @@ interface Options {
 
 export function doctorCommand(done: (status: number) => void): Command {
   return new Command('doctor')
-    .description('Tests the library on this machine and suggests fixes. Exit status: 0 healthy, 1 problems, 2 usage.')
+    .description(
+      'Tests the library on this machine and suggests fixes. Exit status: 0 healthy, 1 problems, 2 wrong usage.',
+    )
     .option('--json', 'print the report as JSON')
     .option('--fix', 'also print the command that fixes the first problem')
     .option('--yes', 'with --fix: run that command, and test again')

@@ -22,7 +22,7 @@ const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 export function liveCommand(done: (status: number) => void): Command {
   return new Command('live')
     .description('Shows live tensors by site while a process runs or a capture is written.')
-    .argument('<pid-or-file>', 'running process, or capture that is being written')
+    .argument('<pid|file>', 'running process, or capture that is being written')
     .addOption(
       new Option('--interval <duration>', 'time between updates, e.g. 500ms')
         .argParser(parseInterval)

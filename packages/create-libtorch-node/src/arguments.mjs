@@ -24,8 +24,8 @@ Options:
 Templates:
 ${templateNames.map((name) => `  ${name.padEnd(10)}${templates[name].summary}`).join('\n')}
 
-Exit status: 0 made, 1 a step failed, 2 usage, 130 interrupted. If it is not 0,
-nothing was made.
+Exit status: 0 made, 1 a step failed, 2 wrong usage, 130 interrupted. If it is
+not 0, nothing was made.
 `;
 
 const options = {
