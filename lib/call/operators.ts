@@ -42,11 +42,7 @@ function refuseWriting(): void {
     if (property.get === undefined || property.set !== undefined) continue;
     const write = Object.hasOwn(insteadOfWriting, name) ? `; use ${insteadOfWriting[name]} instead` : '';
     const set = () => {
-      throw codedError(
-        TypeError,
-        'ERR_TORCH_NAME',
-        `Tensor.${name}: expected no assignment (it is read-only), got one${write}`,
-      );
+      throw codedError(TypeError, 'ERR_TORCH_NAME', `Tensor.${name} is read-only${write}`);
     };
     Object.defineProperty(Tensor.prototype, name, { ...property, set });
   }

@@ -81,24 +81,27 @@ export class Budget {
   unpack(bytes: number): void {
     this.#unpacked += bytes;
     if (this.#unpacked <= this.#bytes) return;
-    throw this.#fail(`it unpacks to ${this.#unpacked} bytes or more, at most ${this.#bytes} are allowed (maxBytes)`);
+    throw this.#fail(`expected at most ${this.#bytes} bytes unpacked (maxBytes), got ${this.#unpacked} or more`);
   }
 
   tensor(): void {
-    if (++this.#tensorsMade > this.#tensors) throw this.#fail(`more than ${this.#tensors} tensors (maxTensors)`);
+    if (++this.#tensorsMade > this.#tensors)
+      throw this.#fail(`expected at most ${this.#tensors} tensors (maxTensors), got more`);
   }
 
   /** Charges an object, which takes much more memory than its byte in the file. */
   object(): void {
     if (++this.#objectsMade > this.#objects) {
-      throw this.#fail(`more than ${this.#objects} lists and dictionaries, or other objects (maxObjects)`);
+      throw this.#fail(
+        `expected at most ${this.#objects} lists, dictionaries and other objects (maxObjects), got more`,
+      );
     }
   }
 
   /** Charges instructions, or elements that an instruction copies or inspects. */
   step(count = 1): void {
     this.#stepsMade += count;
-    if (this.#stepsMade > this.#steps) throw this.#fail(`more than ${this.#steps} instructions`);
+    if (this.#stepsMade > this.#steps) throw this.#fail(`expected at most ${this.#steps} instructions, got more`);
   }
 
   /** Charges the keys of a Map or a Set that a lookup may probe. */
@@ -112,6 +115,6 @@ export class Budget {
 
   /** The error for values nested beyond `maxDepth`. */
   tooDeep(): Error {
-    return this.#fail(`it is nested too deeply: more than ${this.maxDepth} levels (maxDepth)`);
+    return this.#fail(`expected at most ${this.maxDepth} levels of nesting (maxDepth), got more`);
   }
 }

@@ -150,7 +150,7 @@ export class StreamReader {
 
   #allow(bytes: number): void {
     if (bytes <= this.#maxBytes) return;
-    throw this.fail(`expected at most ${this.#maxBytes} bytes (maxBytes), the stream has ${bytes} or more`);
+    throw this.fail(`expected at most ${this.#maxBytes} bytes (maxBytes), got ${bytes} or more`);
   }
 
   #room(length: number): Uint8Array<ArrayBuffer> {

@@ -96,6 +96,7 @@ function examineSizes(entries: readonly ZipEntry[], fail: Fail): void {
   let unpacked = 0;
   for (const entry of entries) {
     if (entry.deflated) unpacked += entry.size;
-    if (unpacked > MAX_UNPACKED) throw fail(`its compressed entries unpack to more than ${MAX_UNPACKED} bytes`);
+    if (unpacked > MAX_UNPACKED)
+      throw fail(`expected at most ${MAX_UNPACKED} bytes unpacked from compressed entries, got more`);
   }
 }

@@ -37,22 +37,10 @@ const refused: readonly Form[] = [
   ['(() => { for (let i = 0; i < t.length; i++) t[i]; })()', 'ERR_TORCH_NAME', 'write t.at(0)'],
   ['Math.max.apply(null, t)', 'ERR_TORCH_NAME', 'write t.at(0)'],
   // In code that is not strict, as this is, JavaScript says nothing of what can only be read.
-  [
-    't.shape = [3, 1]',
-    'ERR_TORCH_NAME',
-    'Tensor.shape: expected no assignment (it is read-only), got one; use t.reshape(sizes) instead',
-  ],
-  [
-    't.dtype = "int64"',
-    'ERR_TORCH_NAME',
-    'Tensor.dtype: expected no assignment (it is read-only), got one; use t.to(dtype) instead',
-  ],
-  [
-    't.device = "cuda"',
-    'ERR_TORCH_NAME',
-    'Tensor.device: expected no assignment (it is read-only), got one; use t.to(device) instead',
-  ],
-  ['t.numel++', 'ERR_TORCH_NAME', 'Tensor.numel: expected no assignment (it is read-only), got one'],
+  ['t.shape = [3, 1]', 'ERR_TORCH_NAME', 'Tensor.shape is read-only; use t.reshape(sizes) instead'],
+  ['t.dtype = "int64"', 'ERR_TORCH_NAME', 'Tensor.dtype is read-only; use t.to(dtype) instead'],
+  ['t.device = "cuda"', 'ERR_TORCH_NAME', 'Tensor.device is read-only; use t.to(device) instead'],
+  ['t.numel++', 'ERR_TORCH_NAME', 'Tensor.numel is read-only'],
   [
     't.data = m',
     'ERR_TORCH_NAME',
@@ -63,12 +51,8 @@ const refused: readonly Form[] = [
     'ERR_TORCH_NAME',
     'Tensor.real is a method: expected a call, got an assignment; use t.real().copy_(x)',
   ],
-  ['t.T = m', 'ERR_TORCH_NAME', 'Tensor.T: expected no assignment (it is read-only), got one'],
-  [
-    'Object.assign(t, { strides: [1] })',
-    'ERR_TORCH_NAME',
-    'Tensor.strides: expected no assignment (it is read-only), got one',
-  ],
+  ['t.T = m', 'ERR_TORCH_NAME', 'Tensor.T is read-only'],
+  ['Object.assign(t, { strides: [1] })', 'ERR_TORCH_NAME', 'Tensor.strides is read-only'],
   ['[...torch.tensor(1)]', 'ERR_TORCH_ARGUMENT', 't.item() is its element'],
   ['torch.cat(m)', 'ERR_TORCH_OVERLOAD', 'array of Tensor'],
   ['torch.stack(m)', 'ERR_TORCH_OVERLOAD', 'array of Tensor'],
