@@ -37,7 +37,7 @@ const BIRTHS = `<section aria-labelledby="h-birth"><h2 id="h-birth">By time of b
 </section>`;
 
 const hiddenSection = ({ flame }: HiddenMemory) => `<section aria-labelledby="h-hidden">
-<h2 id="h-hidden">Memory that no tensor shows</h2>
+<h2 id="h-hidden">Memory that no tensor accounts for</h2>
 <div class="chart" id="hidden"></div>
 ${
   flame === undefined

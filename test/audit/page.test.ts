@@ -43,7 +43,7 @@ test.each(['light', 'dark'] as const)(
       'By allocation stack',
       'Age of live tensors',
       'Oldest tensors',
-      'Memory that no tensor shows',
+      'Memory that no tensor accounts for',
       'Memory outside tensors',
     ]);
     expect(await page.locator('#timeline polygon').count()).toBe(4);
@@ -271,13 +271,13 @@ test('hidden memory has its own course and flames, by the lines whose graphs hol
   await makePage('hidden.ltna', 'hidden.html');
   const { page, complaints } = await open(browser, file('hidden.html'), { width: 420, colorScheme: 'dark' });
   await picture(page, 'hidden');
-  const chart = page.getByRole('slider', { name: /Memory that no tensor shows/ });
+  const chart = page.getByRole('slider', { name: /Memory that no tensor accounts for/ });
   await chart.focus();
   await page.keyboard.press('End');
   expect(await chart.getAttribute('aria-valuetext')).toBe(
     '15.0 s: held by libtorch, not in tensors 4.8 MiB; no line known 1.0 MiB; train.ts:10 step 3.8 MiB',
   );
-  const tree = page.getByRole('tree', { name: 'Stacks of memory that no tensor shows' });
+  const tree = page.getByRole('tree', { name: 'Stacks of memory that no tensor accounts for' });
   expect(await tree.getByRole('treeitem').allTextContents()).toEqual([
     'all',
     'main  /srv/main.ts:3:1',

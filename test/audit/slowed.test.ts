@@ -59,7 +59,7 @@ function hidden(bytesAt: (round: number) => number, made: (round: number) => num
   return reportOf(builder);
 }
 
-test('memory that no tensor shows is judged by the work of a program that slows down', () => {
+test('memory that no tensor accounts for is judged by the work of a program that slows down', () => {
   const report = hidden((i) => 1000 * slower(i), slower, 8);
   expect(report).toMatchObject({ verdict: 'leak', sites: [{ line: 3 }] });
   expect(

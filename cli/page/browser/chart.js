@@ -313,7 +313,7 @@
   if (hidden !== undefined) {
     const known = hidden.ms.map((_, i) => hidden.bands.reduce((sum, band) => sum + band.bytes[i], 0));
     draw(document.getElementById('hidden'), {
-      label: 'Memory that no tensor shows, over time',
+      label: 'Memory that no tensor accounts for, over time',
       ms: hidden.ms,
       areas: [
         ...hidden.bands.map(({ name, title, bytes }, i) => ({ name, title, color: `var(--band-${i})`, values: bytes })),

@@ -174,5 +174,10 @@
   range.onChange(() => show(range.span === undefined ? data.flame.root : range.tree(), range.names, range.value));
   const hidden = document.getElementById('hidden-flame');
   if (hidden !== null)
-    draw(hidden, data.hidden.flame, ['at the end', 'at its peak', 'growth'], 'Stacks of memory that no tensor shows');
+    draw(
+      hidden,
+      data.hidden.flame,
+      ['at the end', 'at its peak', 'growth'],
+      'Stacks of memory that no tensor accounts for',
+    );
 })();
