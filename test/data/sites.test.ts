@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Loops over two batches each: of promises, of an asynchronous stream, of a worker, and with a function of the program. */
 const PROGRAM = `const torch = require(${JSON.stringify(`${LIB}/index.js`)});
 const { DataLoader } = torch.utils.data;
-const kept = [];
+const kept = (globalThis.kept = []); // reachable until the exit
 const later = { length: 4, getItem: async (i) => i };
 const stream = { async *[Symbol.asyncIterator]() { yield* [1, 2, 3, 4]; } };
 async function main() {
