@@ -65,7 +65,7 @@ export function report({ head, python, ns, cpu, growth, missing, plan }) {
     'This page compares libtorch-node with other packages, PyTorch and C++ that do the same work. `npm run bench:peers -- --write` ' +
       'wrote it. Each program computes the same numbers (`test/bench/peers.test.ts`), on one ' +
       'thread, all in turn. A figure is the time as a multiple of C++ with the same libtorch: the median of the ratios within ' +
-      `${plan.rounds} rounds, so less is better. ${none} means that the package cannot do it.`,
+      `${plan.rounds} rounds, so less is better. A dash (${none}) means that the package cannot do it.`,
     head,
     ...(plan.isShort
       ? ['A quick run has few and short rounds: a figure of it may be far off, and memory is not judged.']

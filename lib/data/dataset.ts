@@ -127,7 +127,7 @@ export function placeIn(indices: ArrayLike<number>, index: number): number {
 /** Datasets one after the other. */
 export class ConcatDataset<T = any> extends Dataset<T> {
   readonly datasets: readonly MapDataset<T>[];
-  /** The index behind the last sample of each dataset. */
+  /** The index after the last sample of each dataset. */
   readonly cumulativeSizes: readonly number[];
 
   constructor(datasets: Iterable<MapDataset | readonly any[]>) {

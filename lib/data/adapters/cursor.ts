@@ -5,7 +5,7 @@ import { argumentError } from '../../errors/errors';
 export interface Cursor {
   /** The number of the file. */
   file: number;
-  /** The row, or the byte, behind the last sample. */
+  /** The row, or the byte, after the last sample. */
   at: number;
 }
 

@@ -47,7 +47,7 @@ interface Hyparquet {
 export interface ReadParquetOptions {
   /** Names of the columns (default: all). */
   columns?: readonly string[] | undefined;
-  /** The first row, and the row behind the last one. */
+  /** The first row, and the row after the last one. */
   rowStart?: number | undefined;
   rowEnd?: number | undefined;
   /** Codecs beyond Snappy and no compression: `compressors` of the package `hyparquet-compressors`. */
@@ -151,8 +151,8 @@ function wantedOf(fn: string, given: readonly string[] | undefined, names: reado
 }
 
 /**
- * The columns of a Parquet file: numbers and booleans are tensors, strings a list. Only the asked columns and the row groups of the
- * asked rows are read.
+ * The columns of a Parquet file: numbers and booleans are tensors, strings a list. Only the requested columns, and the row groups of
+ * the requested rows, are read.
  *
  * @throws ERR_TORCH_FILE if the file is damaged, or a column has nulls or values of several types; ERR_TORCH_MISSING_PACKAGE without hyparquet
  */

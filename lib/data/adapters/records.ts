@@ -25,7 +25,7 @@ export class StreamDataset<T = any> extends IterableDataset<T> {
     const values = valuesOf<T>(this, pass);
     return {
       next: () => values.next(),
-      // A generator that waits for a value ends only behind it, which a stream that has stalled never gives.
+      // A generator that waits for a value ends only after it, which a stream that has stalled never gives.
       return: (value) => {
         pass.end();
         return values.return(value);
@@ -71,7 +71,7 @@ const MAX_LINE = 1 << 28;
 
 /**
  * The values of files with one JSON value in each line (JSONL, NDJSON); empty lines are left out. Its state is the byte
- * behind the last line, so a loader continues without reading what came before.
+ * after the last line, so a loader continues without reading what came before.
  *
  * The iterator throws ERR_TORCH_FILE for a line that is not JSON or not UTF-8, with the file and the place.
  */

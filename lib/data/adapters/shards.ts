@@ -63,7 +63,7 @@ export class ShardDataset extends Dataset<Record<string, Tensor>> {
   static module = __filename;
   readonly files: readonly string[];
   readonly columns: readonly string[];
-  /** The index behind the last row of each file. */
+  /** The index after the last row of each file. */
   readonly cumulativeSizes: readonly number[];
   readonly mmap: boolean;
   readonly maxOpen: number;

@@ -41,7 +41,7 @@ export type FromWorker =
       readonly pass: number;
       readonly id: number;
       readonly packed: Packed;
-      /** Of a dataset that is read in order: its cursor behind the batch, and whether it has ended. */
+      /** Of a dataset that is read in order: its cursor after the batch, and whether it has ended. */
       readonly cursor: { readonly value: unknown } | null;
       readonly ended: boolean;
     }

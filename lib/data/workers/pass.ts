@@ -44,7 +44,7 @@ export class WorkerSource implements Source, Listener {
   /** What `iterator.return()` of the dataset threw. */
   #closing: TorchError | null = null;
   #wakes: (() => void)[] = [];
-  /** The cursor behind the last batch that came, for a worker that replaces another. */
+  /** The cursor after the last batch that came, for a worker that replaces another. */
   #cursor: StreamForm['cursor'] = null;
 
   constructor(plan: Plan, pool: Pool, batches: Batches | null, progress: PassProgress, skip: number) {
@@ -157,7 +157,7 @@ export class WorkerSource implements Source, Listener {
       try {
         batch = this.#batches?.next();
       } catch (error) {
-        // The loop rejects behind the batches before it.
+        // The loop rejects after the batches before it.
         this.#answers.set(this.#asked++, { type: 'failed', error });
         this.#total = this.#asked;
         return;
