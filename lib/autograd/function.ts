@@ -8,6 +8,17 @@ import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
 import { gradientHandle } from './hooks';
 import { handlesOf } from './lists';
 
+// Not methods: a program that called them would end a node twice, which native code does not expect.
+/** Ends forward: the results as graph outputs, null for those that are the given tensors themselves. */
+let endForward: (
+  ctx: FunctionContext,
+  outputs: readonly Tensor[],
+  backward: (raws: unknown[]) => number[],
+) => (Tensor | null)[];
+/** Forward failed. */
+let cancelForward: (ctx: FunctionContext) => void;
+let nameOf: (ctx: FunctionContext) => string;
+
 /** Passes data from forward to backward. Any other property may be set on it too. */
 export class FunctionContext {
   /** Which arguments of forward are tensors that require gradients. */
@@ -60,23 +71,18 @@ export class FunctionContext {
     this.#materialize = value;
   }
 
-  /** @internal Ends forward: the results as graph outputs, null for those that are the given tensors themselves. */
-  static _end(ctx: FunctionContext, outputs: readonly Tensor[], backward: (raws: unknown[]) => number[]) {
-    const saved = ctx.#saved;
-    ctx.#saved = []; // owned by the node from now on
-    const lists = [outputs, saved, ctx.#dirty, ctx.#nonDifferentiable].map(handlesOf);
-    ctx.#dirty = ctx.#nonDifferentiable = [];
-    const [results, kept, dirty, plain] = lists as [number[], number[], number[], number[]];
-    return native.functionEnd(ctx.#node, results, kept, dirty, plain, ctx.#materialize, backward).map(wrapElement);
+  static {
+    endForward = (ctx, outputs, backward) => {
+      const saved = ctx.#saved;
+      ctx.#saved = []; // owned by the node from now on
+      const lists = [outputs, saved, ctx.#dirty, ctx.#nonDifferentiable].map(handlesOf);
+      ctx.#dirty = ctx.#nonDifferentiable = [];
+      const [results, kept, dirty, plain] = lists as [number[], number[], number[], number[]];
+      return native.functionEnd(ctx.#node, results, kept, dirty, plain, ctx.#materialize, backward).map(wrapElement);
+    };
+    cancelForward = (ctx) => native.functionCancel(ctx.#node);
+    nameOf = (ctx) => ctx.#name;
   }
-
-  /** @internal Forward failed. */
-  static _cancel(ctx: FunctionContext): void {
-    native.functionCancel(ctx.#node);
-  }
-
-  /** @internal */
-  static _name = (ctx: FunctionContext): string => ctx.#name;
 }
 
 function requireLive(fn: string, argument: string, expected: string, value: unknown): asserts value is Tensor {
@@ -110,7 +116,7 @@ interface Shape {
 /** The node's callback: converts gradients of the tensor results to gradients of the tensor arguments. */
 const backwardOf = (shape: Shape) => (raws: unknown[]) => {
   const { cls, ctx, inputs, outputs } = shape;
-  const name = FunctionContext._name(ctx);
+  const name = nameOf(ctx);
   const given = raws.map(wrapElement);
   let next = 0;
   const grads = outputs.map((isOne) => (isOne ? given[next++]! : null));
@@ -161,13 +167,13 @@ function apply(cls: FunctionClass, args: readonly unknown[]): unknown {
       throw argumentError(`${name}.forward`, 'result', 'a Tensor or a list with Tensors', result);
     }
     for (const output of outputs) requireLive(`${name}.forward`, 'result', 'a Tensor', output);
-    const wrapped = FunctionContext._end(ctx, outputs, backwardOf(shape));
+    const wrapped = endForward(ctx, outputs, backwardOf(shape));
     isOver = true;
     let next = 0;
     const all = results.map((one) => (isTensor(one) ? (wrapped[next++] ?? one) : one));
     return Array.isArray(result) ? all : all[0];
   } finally {
-    if (!isOver) FunctionContext._cancel(ctx);
+    if (!isOver) cancelForward(ctx);
   }
 }
 
@@ -232,7 +238,7 @@ export function onceDifferentiable<F extends (ctx: FunctionContext, ...grads: an
     const list: unknown[] = Array.isArray(result) ? [...result] : [result];
     const leaves = list.filter(isTensor).map((grad) => (grad.detach() as Tensor).requiresGrad_() as Tensor);
     if (leaves.length === 0) return result;
-    const delayed = NotTwice.apply(FunctionContext._name(ctx), ...leaves);
+    const delayed = NotTwice.apply(nameOf(ctx), ...leaves);
     let next = 0;
     const all = list.map((grad) => (isTensor(grad) ? delayed[next++] : grad));
     return Array.isArray(result) ? all : all[0];

@@ -238,6 +238,11 @@ describe('errors', () => {
     expect(grad(kept, x)[0]!.toArray()).toEqual([Math.fround(Math.E), expect.closeTo(7.389, 3)]);
   });
 
+  it('a context does not let a program end its node', () => {
+    const statics = ['length', 'name', 'prototype'];
+    expect(Object.getOwnPropertyNames(untyped.autograd.FunctionContext).sort()).toEqual(statics);
+  });
+
   it('a forward that does not return a tensor, a class without the functions', () => {
     class None extends Base {
       static override forward(_: Context, __: Tensor) {
