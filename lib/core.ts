@@ -7,6 +7,7 @@ import { callFunction, functionSite } from './call/runtime';
 import { scalarDtype } from './elements/create';
 import { argumentError } from './errors/errors';
 import { seedOf } from './errors/seed';
+import { demandThreads } from './errors/values';
 import { optionsOf, readCall } from './tensor/reading';
 import type { Tensor } from './tensor/tensor';
 
@@ -92,10 +93,9 @@ export function manualSeed(seed: number | bigint): void {
 /** The number of threads that one op may use. */
 export const getNumThreads = (): number => native.getNumThreads();
 
-/** Sets how many threads one op may use, for the process. */
+/** Sets how many threads one op may use, for the process: 1 to 1024. */
 export function setNumThreads(count: number): void {
-  if (!Number.isInteger(count) || count < 1)
-    throw argumentError('setNumThreads', 'count', 'an integer of 1 or more', count);
+  demandThreads('setNumThreads', 'count', count);
   native.setNumThreads(count);
 }
 

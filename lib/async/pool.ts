@@ -1,7 +1,7 @@
 /** `torch.asyncPool`: the threads of `torch.async` and `torch.run`, separate from libuv's. */
 
 import { native } from '../addon/native';
-import { argumentError } from '../errors/errors';
+import { demandThreads } from '../errors/values';
 
 /** One pool for all threads of the process. */
 export interface AsyncPool {
@@ -23,9 +23,7 @@ export const asyncPool: AsyncPool = {
     return native.poolStatus()[0]!;
   },
   set threads(count) {
-    if (!Number.isInteger(count) || count < 1 || count > 1024) {
-      throw argumentError('asyncPool', 'threads', 'an integer from 1 to 1024', count);
-    }
+    demandThreads('asyncPool', 'threads', count);
     native.poolSetThreads(count);
   },
   get running() {

@@ -38,3 +38,9 @@ export class Stream {
     if (!Number.isInteger(id)) throw argumentError('Stream', 'id', 'an integer', id);
   }
 }
+
+/** Requires a number of threads. With very many, OpenMP ends the process when it cannot create one. */
+export function demandThreads(fn: string, argument: string, count: unknown): asserts count is number {
+  if (Number.isInteger(count) && (count as number) >= 1 && (count as number) <= 1024) return;
+  throw argumentError(fn, argument, 'an integer from 1 to 1024', count);
+}

@@ -1,6 +1,7 @@
 /** Settings of libtorch for the process, and the state of its default random number generator. */
 import { native } from '../addon/native';
 import { define } from '../call/define';
+import { demandThreads } from '../errors/values';
 import { type Tensor, wrap } from '../tensor/tensor';
 import { refuse } from './support';
 
@@ -34,7 +35,10 @@ define([''], {
     native.setMatmulPrecision(precision);
   },
   getNumInteropThreads: () => native.getNumInteropThreads(),
-  setNumInteropThreads: (count: number) => native.setNumInteropThreads(count),
+  setNumInteropThreads: (count: number) => {
+    demandThreads('setNumInteropThreads', 'count', count);
+    native.setNumInteropThreads(count);
+  },
   setFlushDenormal: (mode: boolean) => native.setFlushDenormal(mode),
   getRngState: () => wrap(native.rngState()),
   setRngState: (state: Tensor) => native.setRngState(state._handle),
