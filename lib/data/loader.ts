@@ -21,7 +21,7 @@ import {
 } from './progress';
 import { numberOfBatches } from './samplers';
 import { WorkerSource } from './workers/pass';
-import { Pool } from './workers/pool';
+import { demandNoWorker, Pool } from './workers/pool';
 
 const FN = 'utils.data.DataLoader';
 
@@ -174,6 +174,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   /** Python draws a seed from the loader's generator for each pass. */
   #begin(): PassProgress {
     refuseRecording(FN);
+    if (this.#plan.numWorkers > 0) demandNoWorker(this.#plan.numWorkers);
     (this.#plan.signal as AbortSignal | null)?.throwIfAborted();
     const loaded = this.#loaded;
     this.#loaded = null;

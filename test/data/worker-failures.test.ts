@@ -1,5 +1,7 @@
 /** What fails in workers rejects the loop, in order, and leaves nothing. */
+import * as path from 'node:path';
 import * as threads from 'node:worker_threads';
+import { run } from '../support/child';
 import { balancedAsync, codeOf, settled, torch } from '../support/torch';
 import { disposeLoaders, type Loader, load, worker } from './load';
 import { Noisy } from './noisy-here';
@@ -179,6 +181,12 @@ describe('failures', () => {
     expect(codeOf(() => [...load([1], { numWorkers: 1 })])).toBe('ERR_TORCH_ARGUMENT');
     expect(() => load([1], { numWorkers: 1, worker: './a.js' })[Symbol.asyncIterator]()).toThrow(/an absolute path/);
   });
+});
+
+test('a program that its own workers import is told so: they start no workers', async () => {
+  const { code, stdout, stderr } = await run(process.execPath, [path.join(__dirname, 'programs/alone.mjs')]);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/cannot be made in a worker: .*expected 0 in a worker of a loader, .*isMainThread.*, got 1/);
 });
 
 test('a loader that is disposed in a loop rejects the next batch', async () => {

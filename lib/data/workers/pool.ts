@@ -1,8 +1,29 @@
 /** The workers of a loader, which stay from pass to pass and work for all passes under way. */
-import { codedError } from '../../errors/errors';
+import { argumentError, codedError } from '../../errors/errors';
 import { Thread } from './thread';
 
 const FN = 'utils.data.DataLoader';
+
+/** Whether this thread is a worker of a loader. */
+let serving = false;
+export function setServing(): void {
+  serving = true;
+}
+
+/**
+ * A worker starts no workers, as in Python. A program whose own file has the dataset is imported by its workers, where it runs
+ * again: without this, each of them would start more, without end.
+ */
+export function demandNoWorker(numWorkers: number): void {
+  if (!serving) return;
+  const how = 'put the dataset in a module of its own, or run the program only if isMainThread of node:worker_threads';
+  throw argumentError(
+    FN,
+    'numWorkers',
+    `0 in a worker of a loader, which imports the module of its dataset (${how})`,
+    numWorkers,
+  );
+}
 
 export class Pool {
   readonly threads: Thread[] = [];

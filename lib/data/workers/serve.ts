@@ -10,6 +10,7 @@ import { Listed } from '../order';
 import { isStateful } from '../progress';
 import { Cell, type FromWorker, type ToWorker, type WorkerData } from './messages';
 import { discard, type Packed, pack } from './packed';
+import { setServing } from './pool';
 import { datasetOf, disposeOwned, type Recipe } from './recipe';
 
 type Open = Extract<ToWorker, { type: 'open' }>;
@@ -108,6 +109,7 @@ interface Opened {
 }
 
 export function serve({ cells: shared }: WorkerData): void {
+  setServing();
   const cells = new Float64Array(shared);
   process.once('exit', () => {
     cells[Cell.Exited] = 1; // not when the thread is terminated
