@@ -9,7 +9,7 @@ import { type Generator, generatorOf, indexError, lengthOf } from './arguments';
 import type { SampleContext } from './context';
 import { drawing, type Indices, Listed, numbersOf } from './order';
 
-/** What a DataLoader reads by index. An array is one too. */
+/** What a DataLoader reads by index. An array is one too, and so are the rows of a tensor. */
 export interface MapDataset<T = any> {
   readonly length: number;
   getItem(index: number, context?: SampleContext): T | PromiseLike<T>;
@@ -94,7 +94,7 @@ export class Subset<T = any> extends Dataset<T> {
   readonly dataset: MapDataset<T>;
   readonly indices: ArrayLike<number>;
 
-  constructor(dataset: MapDataset<T> | readonly T[], indices: ArrayLike<number> | Tensor) {
+  constructor(dataset: MapDataset<T> | readonly T[] | Tensor, indices: ArrayLike<number> | Tensor) {
     super();
     const fn = 'utils.data.Subset';
     this.dataset = mapDatasetOf(fn, dataset);
@@ -130,13 +130,13 @@ export class ConcatDataset<T = any> extends Dataset<T> {
   /** The index after the last sample of each dataset. */
   readonly cumulativeSizes: readonly number[];
 
-  constructor(datasets: Iterable<MapDataset | readonly any[]>) {
+  constructor(datasets: Iterable<MapDataset | readonly any[] | Tensor>) {
     super();
     const fn = 'utils.data.ConcatDataset';
     if (typeof (datasets as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function') {
       throw argumentError(fn, 'datasets', 'a list of datasets', datasets);
     }
-    this.datasets = [...datasets].map((one) => mapDatasetOf(fn, one));
+    this.datasets = [...datasets].map((one, i) => mapDatasetOf(fn, one, `datasets[${i}]`));
     if (this.datasets.length === 0) throw argumentError(fn, 'datasets', 'one dataset or more', datasets);
     let sum = 0;
     this.cumulativeSizes = this.datasets.map(({ length }) => {
@@ -210,13 +210,31 @@ export class ArrayDataset<T> extends Dataset<T> {
   }
 }
 
+/** The rows of a tensor, as Python's tensors are datasets. */
+export class RowDataset extends Dataset<Tensor> {
+  constructor(readonly rows: Tensor) {
+    super();
+  }
+  get length(): number {
+    return this.rows.shape[0]!;
+  }
+  getItem(index: number): Tensor {
+    return this.rows.select(0, index) as Tensor;
+  }
+  override get [tensors](): unknown {
+    return [this.rows];
+  }
+}
+export const hasRows = (value: unknown): value is Tensor => isTensor(value) && value.ndim > 0;
+
 export const isMapDataset = (value: unknown): value is MapDataset =>
   typeof (value as MapDataset | null | undefined)?.getItem === 'function';
 
-export function mapDatasetOf<T>(fn: string, dataset: unknown): MapDataset<T> {
+export function mapDatasetOf<T>(fn: string, dataset: unknown, name = 'dataset'): MapDataset<T> {
   if (Array.isArray(dataset)) return new ArrayDataset<T>(dataset);
-  if (!isMapDataset(dataset)) throw argumentError(fn, 'dataset', 'an object with getItem(index) and a length', dataset);
-  lengthOf(fn, 'dataset', dataset);
+  if (hasRows(dataset)) return new RowDataset(dataset) as Dataset<any>;
+  if (!isMapDataset(dataset)) throw argumentError(fn, name, 'an object with getItem(index) and a length', dataset);
+  lengthOf(fn, name, dataset);
   return dataset;
 }
 
@@ -244,12 +262,12 @@ function sizesOf(fn: string, lengths: readonly number[], total: number): number[
 
 /** Splits a dataset at random into parts of these lengths, or of these fractions: PyTorch's parts for the same generator. */
 export function randomSplit<T = any>(
-  dataset: MapDataset<T> | readonly T[],
+  dataset: MapDataset<T> | readonly T[] | Tensor,
   lengths: Iterable<number>,
   options?: RandomSplitOptions,
 ): Subset<T>[];
 export function randomSplit<T = any>(
-  dataset: MapDataset<T> | readonly T[],
+  dataset: MapDataset<T> | readonly T[] | Tensor,
   lengths: Iterable<number>,
   generator?: unknown,
 ): Subset<T>[];

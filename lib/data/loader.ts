@@ -4,7 +4,7 @@ import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import type { Generator } from './arguments';
 import { batchesOf, chunked } from './batches';
-import type { AnyIterable, MapDataset } from './dataset';
+import { type AnyIterable, hasRows, type MapDataset } from './dataset';
 import { type Form, stacksSamples } from './fetch';
 import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
 import { type DataLoaderOptions, type Plan, planOf, type SampleOptions } from './options';
@@ -44,7 +44,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   #loaded: DataLoaderState | null = null;
   #pool: Pool | null = null;
 
-  /** The dataset; an array as it was passed. */
+  /** The dataset; an array or a tensor as it was passed. */
   readonly dataset: MapDataset | readonly any[] | AnyIterable;
 
   constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options: SampleOptions<S, B>);
@@ -162,7 +162,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   /** For scopes: a loader has no tensors of a scope, only its dataset has. */
   get [tensors](): unknown {
     const { dataset } = this;
-    return tensors in (dataset as object) ? [dataset] : [];
+    return hasRows(dataset) || tensors in (dataset as object) ? [dataset] : [];
   }
 
   get #generators(): Generator[] {

@@ -6,7 +6,7 @@ import { argumentError } from '../errors/errors';
 import { isTensor } from '../tensor/tensor';
 import { countOf, flagOf, type Generator, generatorOf } from './arguments';
 import type { Order } from './batches';
-import { type AnyIterable, isIterable, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
+import { type AnyIterable, hasRows, isIterable, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
 import { RandomSampler, SequentialSampler } from './samplers';
 
 const FN = 'utils.data.DataLoader';
@@ -139,7 +139,7 @@ const DEFAULT_BYTES = 256 * 1024 * 1024;
 
 export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
   const given = ownOptions(FN, options, known);
-  const isMap = Array.isArray(dataset) || isMapDataset(dataset);
+  const isMap = Array.isArray(dataset) || hasRows(dataset) || isMapDataset(dataset);
   if (!isMap && !isIterable(dataset)) {
     throw argumentError(FN, 'dataset', 'a dataset with getItem(index) and length, or an iterable', dataset);
   }

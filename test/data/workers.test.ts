@@ -74,6 +74,24 @@ test('datasets of torch.utils.data need no module; nothing is left after a pass,
   torch.disposeAll([x, y, all]);
 });
 
+test('the rows of a tensor, which its parts and joins have, too', async () => {
+  const x = torch.arange(20).reshape(10, 2);
+  const options = { batchSize: 4, shuffle: true };
+  const rows = new ConcatDataset([x, new Subset(x, [3, -1]), data.randomSplit(x, [0.5, 0.5])[0]!]);
+  for (const dataset of [x, rows]) {
+    torch.manualSeed(3);
+    const expected = await read(load(dataset, options));
+    torch.manualSeed(3);
+    await balancedAsync(async () => expect(await read(load(dataset, { ...options, numWorkers: 1 }))).toEqual(expected));
+  }
+  torch.manualSeed(3);
+  const pairs = await read(load(new TensorDataset(x), options));
+  torch.manualSeed(3);
+  expect(await read(load(x, options))).toEqual(pairs.map(([batch]) => batch));
+  expect(await read(load(x, { batchSize: null }))).toEqual(x.toArray().map((row) => ['int64', row]));
+  x.dispose();
+});
+
 test('an asynchronous dataset of a default export, collateFn here, no batches', async () => {
   const dataset = { length: 7, getItem: () => expect('not').toBe('called') };
   const collateFn = (samples: any[]) => samples.map((one) => one.item());

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { argumentError, codedError } from '../../errors/errors';
 import { disposeAll } from '../../lifetimes/movable';
-import { ArrayDataset, ChainDataset, ConcatDataset, Subset, TensorDataset } from '../dataset';
+import { ArrayDataset, ChainDataset, ConcatDataset, RowDataset, Subset, TensorDataset } from '../dataset';
 import type { WorkerModule } from '../options';
 import { StackDataset } from '../stack-dataset';
 import { discard, type Packed, pack as packedOf, unpack } from './packed';
@@ -11,7 +11,7 @@ import { discard, type Packed, pack as packedOf, unpack } from './packed';
 const FN = 'utils.data.DataLoader';
 
 export type Recipe =
-  | { readonly kind: 'tensors' | 'array' | 'values'; readonly packed: Packed }
+  | { readonly kind: 'tensors' | 'rows' | 'array' | 'values'; readonly packed: Packed }
   | { readonly kind: 'subset'; readonly of: Recipe; readonly indices: ArrayLike<number> }
   | { readonly kind: 'concat' | 'chain'; readonly of: readonly Recipe[] }
   | { readonly kind: 'stack'; readonly of: readonly Recipe[]; readonly names: readonly string[] | null }
@@ -56,6 +56,7 @@ function recipeWith(dataset: object, worker: Required<WorkerModule> | null, pack
     return { kind: 'made', module, name: worker.export, packed: pack(worker.args) };
   }
   if (isOf(dataset, TensorDataset)) return { kind: 'tensors', packed: pack((dataset as TensorDataset).tensors) };
+  if (isOf(dataset, RowDataset)) return { kind: 'rows', packed: pack([(dataset as RowDataset).rows]) };
   if (isOf(dataset, ArrayDataset)) return { kind: 'array', packed: pack((dataset as ArrayDataset<unknown>).samples) };
   if (isOf(dataset, Subset)) {
     const { dataset: inner, indices } = dataset as Subset;
@@ -135,6 +136,8 @@ export async function datasetOf(recipe: Recipe, owned: unknown[]): Promise<any> 
   switch (recipe.kind) {
     case 'tensors':
       return new TensorDataset(...own(recipe.packed));
+    case 'rows':
+      return new RowDataset(own(recipe.packed)[0]);
     case 'array':
       return new ArrayDataset(own(recipe.packed));
     case 'values':
