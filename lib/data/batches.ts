@@ -60,7 +60,7 @@ export function batchesOf(order: Order, resume: Resume | null): Batches {
   if (built !== null) return new Chunked(built.sampler, built.size, built.dropLast, resume);
   const { batchSampler, sampler, batchSize, dropLast } = order;
   const lists = batchSampler ?? new BatchSampler(sampler!, batchSize ?? 1, dropLast);
-  return new Lists(lists, resume?.batches ?? 0);
+  return new Lists(lists, resume?.batches ?? 0, batchSampler === null ? 'sampler' : 'batchSampler');
 }
 
 class Chunked implements Batches {
@@ -150,7 +150,11 @@ class Lists implements Batches {
   readonly #lists: Iterator<ArrayLike<number>>;
   #skip: number;
 
-  constructor(lists: Iterable<ArrayLike<number>>, skip: number) {
+  constructor(
+    lists: Iterable<ArrayLike<number>>,
+    skip: number,
+    readonly name: 'sampler' | 'batchSampler',
+  ) {
     this.#lists = lists[Symbol.iterator]();
     this.#skip = skip;
   }
@@ -161,7 +165,8 @@ class Lists implements Batches {
     if (step.done) return null;
     const list = Array.from(step.value as ArrayLike<number>, Number);
     if (list.length > 0 && list.every(Number.isSafeInteger)) return { indices: new Listed(list), mark: null };
-    throw argumentError(FN, 'sampler', 'a sampler of integers', step.value);
+    const expected = this.name === 'sampler' ? 'a sampler of integers' : 'lists of integers, none of them empty';
+    throw argumentError(FN, this.name, expected, step.value);
   }
 
   end(): void {

@@ -50,6 +50,7 @@ export class IndexedSource implements Source {
 }
 
 export const END: unique symbol = Symbol('end');
+const NOTHING = (): void => {};
 
 /** Batches of a dataset that is read in order. */
 export class StreamSource implements Source {
@@ -64,6 +65,10 @@ export class StreamSource implements Source {
     public skip: number,
     readonly progress: Pick<PassProgress, 'ended' | 'advance'>,
     readonly sync: boolean,
+    /** Called with the number of a sample before the dataset is asked for it. */
+    readonly note: (index: number) => void = NOTHING,
+    /** The number of the next sample. */
+    public at = 0,
   ) {
     this.#ended = progress.ended;
   }
@@ -108,6 +113,7 @@ export class StreamSource implements Source {
   /** Reads samples until the batch is complete. */
   #read(samples: unknown[]): unknown[] | Promise<unknown[]> {
     while (samples.length < this.size) {
+      this.note(this.at);
       const step = asUser(() => this.#iterator!.next());
       if (isPromise(step)) {
         if (this.sync) refuseAsync(step);
@@ -119,6 +125,7 @@ export class StreamSource implements Source {
         break;
       }
       samples.push(value);
+      this.at++;
     }
     return samples;
   }
@@ -130,7 +137,9 @@ export class StreamSource implements Source {
         this.#over();
         break;
       }
+      this.at++;
       if (samples.push(step.value) >= this.size) break;
+      this.note(this.at);
       step = await (this.#iterator as AsyncIterator<unknown>).next();
     }
     return samples;
@@ -143,6 +152,7 @@ export class StreamSource implements Source {
 
   #batch(samples: unknown[], site?: Site): unknown {
     if (this.#isOver(samples)) return END;
+    this.note(this.at - samples.length);
     const batch = scope(() => batchOf(samples, this.form, site));
     if (!isPromise(batch)) {
       this.progress.advance(null);
@@ -160,8 +170,6 @@ export class StreamSource implements Source {
     return this.#iterator?.return?.();
   }
 }
-
-const NOTHING = (): void => {};
 
 /** The iterator of a `for await` loop. */
 export class AsyncPass implements AsyncIterableIterator<any> {

@@ -62,7 +62,7 @@ describe('failures', () => {
     };
     for (const [options, seen, message] of [
       [{ batchSize: 2, sampler: broken }, [2, 2], 'of the sampler'],
-      [{ batchSampler: [[0], [], [1]] }, [1], 'a sampler of integers'],
+      [{ batchSampler: [[0], [], [1]] }, [1], "'batchSampler': expected lists of integers"],
       [{ batchSize: 1, sampler: [0, 1, 2.5] }, [1, 1], 'a sampler of integers'],
       [{ batchSize: 2, collateFn }, [2, 2], 'of collateFn'],
     ] as [object, number[], string][]) {
@@ -156,6 +156,20 @@ describe('failures', () => {
       expect(await result).toEqual({ seen: [2, 2, 2, 2, 2], error: null });
       expect(made.length).toBe(2);
     });
+  });
+
+  test.each([1, 2, null])('the sample of a stream that fails, with batchSize %p', async (batchSize) => {
+    const of = () => load(new Set([0]), { batchSize, numWorkers: 1, worker: worker('failing', 5) });
+    const loader = of();
+    const { seen, error } = await failed(loader);
+    expect([seen.length, error.index, error.message]).toEqual([
+      batchSize === 2 ? 2 : 5,
+      5,
+      'utils.data.DataLoader: sample 5: of the stream',
+    ]);
+    const other = of();
+    other.loadStateDict(loader.stateDict());
+    expect((await failed(other)).error.index).toBe(5);
   });
 
   test('an aborted pass does not wait for a sample', async () => {

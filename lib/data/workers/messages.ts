@@ -16,6 +16,8 @@ export interface StreamForm {
   readonly size: number;
   readonly dropLast: boolean;
   readonly skip: number;
+  /** The number of the sample that the iterator gives first: the cursor leaves out those before it. */
+  readonly first: number;
   readonly cursor: { readonly value: unknown } | null;
   readonly ended: boolean;
 }

@@ -110,6 +110,8 @@ export class WorkerSource implements Source, Listener {
             size: batchSize ?? 1,
             dropLast,
             skip: this.#cursor === null ? this.#skip + this.#came : 0,
+            first:
+              this.#cursor === null ? 0 : ((this.#progress.resumed?.position ?? 0) + this.#came) * (batchSize ?? 1),
             cursor: this.#cursor,
             ended: this.#progress.ended,
           };

@@ -84,14 +84,14 @@ function inOrder(dataset: any, open: Open, cells: Float64Array): Pass {
   if (cursor !== null && isStateful(dataset)) dataset.loadStateDict?.(cursor.value);
   const progress = { ended, advance: () => {} };
   const form = { batched: open.batched, collate: open.collate ? null : (false as const) };
-  const source = new StreamSource(dataset, form, size, dropLast, skip, progress, false);
-  let read = 0;
+  const note = (index: number): void => {
+    cells[Cell.Index] = index;
+  };
+  const source = new StreamSource(dataset, form, size, dropLast, skip, progress, false, note, open.stream!.first);
   return {
     async answer({ pass, id }) {
-      cells[Cell.Index] = read;
       const batch = await source.next();
       if (batch === END) return post({ type: 'over', pass, id });
-      read += size;
       const packed = pack(batch);
       // Those of a collated batch are new; others may still be the dataset's.
       if (open.batched && open.collate) disposeAll(batch);

@@ -67,6 +67,14 @@ export class Numbers extends torch.utils.data.IterableDataset {
   }
 }
 
+/** A stream whose sample `at` fails. */
+export const failing = (at) => ({
+  *[Symbol.iterator]() {
+    for (let i = 0; i < at; i++) yield torch.tensor([i]);
+    throw new TypeError('of the stream');
+  },
+});
+
 export const broken = () => {
   throw new TypeError('cannot be made');
 };
