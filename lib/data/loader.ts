@@ -1,5 +1,6 @@
 /** torch.utils.data.DataLoader. */
 import { refuseRecording } from '../autograd/tuples';
+import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import type { Generator } from './arguments';
@@ -43,6 +44,8 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   /** The state with which the next pass begins. */
   #loaded: DataLoaderState | null = null;
   #pool: Pool | null = null;
+  /** Whether an earlier pass had a batch. */
+  #gave = false;
 
   /** The dataset; an array or a tensor as it was passed. */
   readonly dataset: MapDataset | readonly any[] | AnyIterable;
@@ -179,12 +182,24 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
     const loaded = this.#loaded;
     this.#loaded = null;
     const epoch = this.#next++;
+    this.#gave ||= (this.#current?.position ?? 0) > 0;
     const seed = loaded?.seed == null ? drawSeed(this.#plan.generator) : BigInt(loaded.seed);
     const progress = new PassProgress(epoch, seed, loaded, () => {
       if (this.#current === progress) this.#current = null;
+      this.#finished(progress.position);
     });
     this.#current = progress;
     return progress;
+  }
+
+  /** An epoch without samples would look like one that went well. */
+  #finished(batches: number): void {
+    if (batches > 0) this.#gave = true;
+    else if (this.#gave && this.#plan.stream !== null) {
+      const once =
+        'a generator or a stream can be read only once, so pass an iterable that begins anew, or a StreamDataset';
+      warn(`${FN}: the dataset gave no batch in this pass, but some in an earlier one: ${once}`);
+    }
   }
 
   #source(progress: PassProgress, sync: boolean): Source {

@@ -94,3 +94,28 @@ test('dispose waits for a worker that has answered the end of its pass, and the 
   const { code, stdout, stderr } = await run(process.execPath, [path.join(__dirname, 'programs/ending.mjs')]);
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'disposed\n', stderr: '' });
 });
+
+test('a pass without a batch after one that had some is a warning: a generator is read once', async () => {
+  const spy = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const sizes = async (dataset: any, numWorkers = 0) => {
+    await using loader = new DataLoader(dataset, { numWorkers, batchSize: null });
+    const given: number[] = [];
+    for (let i = 0; i < 2; i++) {
+      let n = 0;
+      for await (const _ of loader) n++;
+      given.push(n);
+    }
+    return given;
+  };
+  try {
+    expect(await sizes([1, 2])).toEqual([2, 2]);
+    expect(await sizes(new Set([1, 2]), 1)).toEqual([2, 2]);
+    expect(await sizes(new Set())).toEqual([0, 0]);
+    expect(spy).not.toHaveBeenCalled();
+    expect(await sizes(new Set([1, 2]).values())).toEqual([2, 0]);
+    expect(spy).toHaveBeenCalledTimes(1);
+    expect(String(spy.mock.calls[0]![0])).toMatch(/gave no batch in this pass, but some in an earlier one/);
+  } finally {
+    spy.mockRestore();
+  }
+});
