@@ -51,6 +51,12 @@ export class DistributedSampler extends ChunkSampler {
     seed?: number,
     dropLast?: boolean,
   );
+  constructor(
+    dataset: { readonly length: number },
+    numReplicas: number | null,
+    rank: number | null,
+    options: Omit<DistributedSamplerOptions, 'numReplicas' | 'rank'>,
+  );
   constructor(...passed: unknown[]) {
     super();
     const given = byName(FN, NAMES, 1, passed);

@@ -84,6 +84,7 @@ export class RandomSampler extends ChunkSampler {
 
   constructor(dataSource: Sized, options?: RandomSamplerOptions);
   constructor(dataSource: Sized, replacement?: boolean, numSamples?: number | null, generator?: unknown);
+  constructor(dataSource: Sized, replacement: boolean, options: Omit<RandomSamplerOptions, 'replacement'>);
   constructor(...passed: unknown[]) {
     super();
     const fn = 'utils.data.RandomSampler';

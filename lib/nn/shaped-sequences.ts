@@ -130,8 +130,14 @@ export type LSTM = recurrent.LSTM;
 
 type Mask = Tensor | null;
 type AttentionArgs =
-  | [options?: attention.AttentionOptions]
-  | [keyPaddingMask?: Mask, needWeights?: boolean, attnMask?: Mask, averageAttnWeights?: boolean, isCausal?: boolean];
+  | [options?: attention.AttentionOptions | undefined]
+  | [
+      keyPaddingMask?: Mask | undefined,
+      needWeights?: boolean | undefined,
+      attnMask?: Mask | undefined,
+      averageAttnWeights?: boolean | undefined,
+      isCausal?: boolean | undefined,
+    ];
 /** @internal Exported for the declarations of libraries. */
 export interface ShapedAttention<Name extends string, E extends number, K extends number, V extends number>
   extends attention.MultiheadAttention {
@@ -174,9 +180,9 @@ interface TransformerArgs extends Factory {
   bias?: boolean | undefined;
 }
 type EncoderArgs =
-  | [options?: layers.EncoderLayerOptions]
-  | [srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean];
-type DecoderArgs = [options?: layers.DecoderLayerOptions] | layers.DecoderRest;
+  | [options?: layers.EncoderLayerOptions | undefined]
+  | [srcMask?: Mask | undefined, srcKeyPaddingMask?: Mask | undefined, isCausal?: boolean | undefined];
+type DecoderArgs = [options?: layers.DecoderLayerOptions | undefined] | layers.DecoderRest;
 
 /** @internal Exported for the declarations of libraries. */
 export interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
@@ -236,7 +242,9 @@ export interface ShapedEncoder<R> extends transformer.TransformerEncoder {
   readonly _rule?: R;
   forward<T extends Tensor>(
     src: T & LayerTakes<T, R>,
-    ...more: [options?: transformer.EncoderOptions] | [mask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean | null]
+    ...more:
+      | [options?: transformer.EncoderOptions | undefined]
+      | [mask?: Mask | undefined, srcKeyPaddingMask?: Mask | undefined, isCausal?: boolean | null | undefined]
   ): LayerGives<T, R>;
 }
 type EncoderOf<L> =
@@ -280,7 +288,9 @@ export interface ShapedTransformer<Name extends string, Size extends number> ext
   forward<S extends Tensor, T extends Tensor>(
     src: S & LayerTakes<S, SequenceRule<`${Name}, src`, Size>>,
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
-    ...more: [options?: transformer.TransformerOptions] | [srcMask?: Mask, ...rest: (Mask | boolean)[]]
+    ...more:
+      | [options?: transformer.TransformerOptions | undefined]
+      | [srcMask?: Mask | undefined, ...rest: (Mask | boolean | undefined)[]]
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
 interface TransformerClass {

@@ -257,3 +257,24 @@ export function words(x: Tensor, image: Tensor, index: Tensor, reduction: torch.
     torch.linalg.qr(x, 'complete'),
   ];
 }
+
+/** A block of a transformer, whose masks may be missing. */
+export function encode(x: Tensor, mask?: Tensor, padding?: Tensor): Tensor {
+  const layer = new torch.nn.TransformerEncoderLayer(16, 4);
+  const attention = new torch.nn.MultiheadAttention(16, 4);
+  const whole = new torch.nn.Transformer(16, 4);
+  const [y] = attention.forward(x, x, x, padding, undefined, mask);
+  return whole.forward(layer.forward(y, mask, padding), y, mask, undefined, padding);
+}
+
+/** Rows of a tensor as samples. */
+export function parts(x: Tensor): number {
+  const { ConcatDataset, DataLoader, randomSplit, Subset } = torch.utils.data;
+  const [train] = randomSplit(x, [0.8, 0.2]);
+  const loader = new DataLoader(x, { batchSize: 4, shuffle: true });
+  const { DistributedSampler, RandomSampler, TensorDataset } = torch.utils.data;
+  const dataset = new TensorDataset(x);
+  const rank = new DistributedSampler(dataset, 2, 0, { shuffle: false });
+  const some = new RandomSampler(dataset, true, { numSamples: 3 });
+  return new ConcatDataset([train!, new Subset(x, [0, 1]), x]).length + loader.length! + rank.length + some.length;
+}
