@@ -13,6 +13,7 @@
 
 #include "native/async/modes.h"
 #include "native/async/recording.h"
+#include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/schema/op_table.h"
 
@@ -117,8 +118,9 @@ class InputStep final : public Step {
 // Some of the tensors in another step's result list: a step has room for only so many.
 class PartStep final : public Step {
  public:
-  PartStep(const OpRow& row, Strand& strand, Step& list, size_t first, size_t count)
-      : Step(row, strand, 0), list_(list), first_(first) {
+  // `total`: the number of tensors in the whole list, as known when it was recorded.
+  PartStep(const OpRow& row, Strand& strand, Step& list, size_t total, size_t first, size_t count)
+      : Step(row, strand, 0), list_(list), total_(total), first_(first) {
     cells.resize(count);
     recording.use(&list);
   }
@@ -126,14 +128,22 @@ class PartStep final : public Step {
   bool may_write() const noexcept override { return false; }
   const Step& list() const noexcept { return list_; }
   size_t first() const noexcept { return first_; }
+  // A tensor that was resized between the call and the op has another number of parts.
+  void require_total(size_t size) const {
+    if (size == total_) return;
+    throw CodedError("ERR_TORCH_RUNTIME", "expected " + std::to_string(total_) +
+                                              " results, as when it was called, got " + std::to_string(size) +
+                                              ": the shape of an argument changed before the op ran");
+  }
 
  private:
   void call(torch::jit::Stack* stack) override {
     const auto all = list_.result[0].toListRef();
+    require_total(all.size());
     for (size_t i = 0; i < cells.size(); ++i) stack->push_back(all[first_ + i]);
   }
   Step& list_;
-  const size_t first_;
+  const size_t total_, first_;
 };
 
 }  // namespace ltn::async

@@ -306,7 +306,7 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
   napi_value array = new_array(call, all.size());
   for (size_t first = 0; first < all.size(); first += kMax) {
     const size_t count = std::min(kMax, all.size() - first);
-    auto part = std::make_unique<async::PartStep>(*call.row, strand, list, first, count);
+    auto part = std::make_unique<async::PartStep>(*call.row, strand, list, all.size(), first, count);
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
     part->metas.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     const double code = strand.add(std::move(part));
