@@ -77,7 +77,7 @@ class ReplayBuilder {
     } else if (auto* part = dynamic_cast<async::PartStep*>(&step)) {
       const size_t at = list_ops_.at(&part->list());
       const uint32_t to = add_cells(step.cells, list_tainted_.at(&part->list()));
-      replay_.ops_[at].results.push_back({part->first(), to, static_cast<uint32_t>(step.cells.size())});
+      replay_.ops_[at].results.push_back({part->first(), to, static_cast<uint32_t>(step.cells.size()), part});
     } else if (auto* op = dynamic_cast<OpStep*>(&step)) {
       add_op(*op);
     } else {
@@ -97,7 +97,7 @@ class ReplayBuilder {
       list_tainted_.emplace(&step, tainted);
     } else if (!step.cells.empty()) {
       const auto count = static_cast<uint32_t>(step.cells.size());
-      op.results.push_back({0, add_cells(step.cells, tainted), count});
+      op.results.push_back({0, add_cells(step.cells, tainted), count, nullptr});
     }
     replay_.writes_ |= step.may_write();
     replay_.writes_elsewhere_ |= (step.row.mutated & OpRow::kWritesElsewhere) != 0;
@@ -136,7 +136,9 @@ class ReplayBuilder {
       bool is_made = false;
       for_each_tensor_in(step.arguments[i], [&](const at::Tensor& tensor) {
         is_made |= lasting.count(tensor.unsafeGetTensorImpl()) == 0;
-        if (seen_.insert(tensor.unsafeGetTensorImpl()).second) replay_.constants_.push_back(tensor);
+        if (!seen_.insert(tensor.unsafeGetTensorImpl()).second) return;
+        replay_.constants_.push_back(tensor);
+        replay_.constants_were_.push_back(Replay::describe(tensor));
       });
       for (const Replay::Operand& operand : op.operands) {
         if (operand.argument == i) is_made |= tainted_[operand.from];
@@ -169,11 +171,21 @@ std::shared_ptr<const Replay> Replay::build(Call& call, std::shared_ptr<async::S
   return replay;
 }
 
+Replay::Input Replay::describe(const at::Tensor& tensor) {
+  Input input{{}, tensor.scalar_type(), tensor.device(), tensor.layout(), 0};
+  if (!tensor.is_nested()) input.sizes.append(tensor.sizes().begin(), tensor.sizes().end());
+  return input;
+}
+
+bool Replay::is_like(const at::Tensor& tensor, const Input& input) {
+  return tensor.scalar_type() == input.dtype && tensor.layout() == input.layout && tensor.device() == input.device &&
+         !tensor.is_nested() && tensor.sizes() == at::IntArrayRef(input.sizes);
+}
+
 std::vector<Replay::Input> Replay::describe(const std::vector<at::Tensor>& inputs) {
   std::vector<Input> all;
   for (const at::Tensor& tensor : inputs) {
-    Input input{{}, tensor.scalar_type(), tensor.device(), tensor.layout(), 0};
-    if (!tensor.is_nested()) input.sizes.append(tensor.sizes().begin(), tensor.sizes().end());
+    Input input = describe(tensor);
     while (memory_of(inputs[input.same_memory_as]) != memory_of(tensor)) ++input.same_memory_as;
     all.push_back(std::move(input));
   }
@@ -185,15 +197,16 @@ bool Replay::fits(const std::vector<at::Tensor>& inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor& tensor = inputs[i];
     const Input& input = inputs_[i];
-    if (tensor.scalar_type() != input.dtype || tensor.layout() != input.layout || tensor.device() != input.device ||
-        tensor.is_nested() || tensor.sizes() != at::IntArrayRef(input.sizes)) {
-      return false;
-    }
+    if (!is_like(tensor, input)) return false;
     for (size_t first = 0;; ++first) {
       if (memory_of(inputs[first]) != memory_of(tensor)) continue;
       if (first != input.same_memory_as) return false;
       break;
     }
+  }
+  // What the function read of them (a shape, a number of parts) is in the recording.
+  for (size_t i = 0; i < constants_.size(); ++i) {
+    if (!constants_[i].is_nested() && !is_like(constants_[i], constants_were_[i])) return false;
   }
   return async::CallModes::now() == modes_;
 }
@@ -297,6 +310,7 @@ std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const
     }
     call_boxed(op, &registers, &stack);
     for (const Part& part : op.results) {
+      if (op.is_list) part.step->require_total(stack[0].toListRef().size());
       for (uint32_t i = 0; i < part.count; ++i) {
         keep(part.to + i, op.is_list ? at::Tensor(stack[0].toListRef()[part.first + i].toTensor())
                                      : std::move(stack[part.first + i]).toTensor());

@@ -24,7 +24,7 @@ class Replay {
                                              const std::vector<at::Tensor>& inputs, const std::vector<double>& outputs);
 
   // Whether a call with these tensors, in the current modes, would record the same ops: numbers, dtypes, sizes, devices
-  // and which of them share memory.
+  // and which of them share memory, and whether the tensors of the closure still have their sizes, dtypes and devices.
   bool fits(const std::vector<at::Tensor>& inputs) const;
   // Calls the ops. Throws what an op throws; `*failed` is then its step.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const async::OpStep** failed) const;
@@ -45,10 +45,11 @@ class Replay {
     int32_t position;  // in a list, else -1
     bool last;
   };
-  // Tensors of a result, at `first` of it.
+  // Tensors of a result, at `first` of it. `step`: of a list, whose length it checks.
   struct Part {
     size_t first;
     uint32_t to, count;
+    const async::PartStep* step;
   };
   struct Op {
     const async::OpStep* step;
@@ -76,7 +77,9 @@ class Replay {
   static at::Tensor call_typed(const Op& op, std::vector<at::Tensor>* registers);
   static void call_boxed(const Op& op, std::vector<at::Tensor>* registers, torch::jit::Stack* stack);
 
+  static Input describe(const at::Tensor& tensor);
   static std::vector<Input> describe(const std::vector<at::Tensor>& inputs);
+  static bool is_like(const at::Tensor& tensor, const Input& input);
 
   std::shared_ptr<async::Strand> strand_;
   async::CallModes modes_ = async::CallModes::now();
@@ -86,6 +89,7 @@ class Replay {
   std::vector<bool> kept_;  // by register: read by an op or returned
   uint32_t registers_ = 0;
   std::vector<at::Tensor> constants_;
+  std::vector<Input> constants_were_;  // before the recorded ops ran; without same_memory_as
   std::vector<handles::Handle> written_;
   bool writes_ = false, writes_elsewhere_ = false;
 };
