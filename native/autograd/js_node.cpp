@@ -102,6 +102,13 @@ variable_list JsNode::saved(const OwnedNode<JsNode> &self) {
 }
 
 variable_list JsNode::apply(variable_list &&gradients) {
+  // finish() threw when libtorch had already put this node into the graph of an argument that forward modified.
+  if (backward_ == nullptr) {
+    throw CodedError("ERR_TORCH_RUNTIME",
+                     name_ +
+                         ": expected the node of a call that succeeded, got one whose call failed after its "
+                         "forward had modified an argument");
+  }
   {
     at::OptionalDeviceGuard guard;
     for (size_t i = 0; materialize_ && i < gradients.size() && i < outputs_.size(); ++i) {

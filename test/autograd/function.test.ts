@@ -313,3 +313,46 @@ test('what was saved and freed is reported by the name that the program used', (
     ]);
   });
 });
+
+test('a call that fails after its forward has modified an argument: the backward of that argument is an error', () => {
+  const forwards: Record<string, (ctx: Context, a: Tensor, b: Tensor) => any> = {
+    'a dirty tensor that is not returned': (ctx, a, b) => {
+      a.add_(1);
+      ctx.markDirty(a, b);
+      return a;
+    },
+    'an inference tensor is saved': (ctx, a) => {
+      a.add_(1);
+      ctx.markDirty(a);
+      ctx.saveForBackward(torch.inferenceMode(() => torch.ones([3])));
+      return a;
+    },
+    'a second dirty tensor is a leaf': (ctx, a, b) => {
+      a.add_(1);
+      ctx.markDirty(a, b.fill_(1));
+      return [a, b];
+    },
+  };
+  for (const [name, forward] of Object.entries(forwards)) {
+    class Fails extends torch.autograd.Function {
+      static override forward(ctx: Context, a: Tensor, b: Tensor): any {
+        return forward(ctx, a, b);
+      }
+      static override backward(_: Context, g: Tensor): any {
+        return [g, null];
+      }
+    }
+    torch.scope(() => {
+      const x = torch.ones([3], { requiresGrad: true });
+      const [z, w] = [x.mul(1), name.includes('leaf') ? x : x.mul(2)];
+      const code = codeOf(() => Fails.apply(z, w));
+      const end = codeOf(() => (z as Tensor).sum().backward());
+      // Where libtorch had not connected the call yet, the argument has its own graph, or one that saw the change.
+      expect([name, code, end ?? 'gradients']).toEqual([
+        name,
+        'ERR_TORCH_RUNTIME',
+        expect.stringMatching(/^ERR_TORCH_|^gr/),
+      ]);
+    });
+  }
+});
