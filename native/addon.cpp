@@ -15,6 +15,7 @@
 #include "native/convert/call_error.h"
 #include "native/exports/audit.h"
 #include "native/exports/exports.h"
+#include "native/ops/guarded_backwards.h"
 #include "native/ops/mended_kernels.h"
 #include "native/schema/dtypes.h"
 
@@ -73,6 +74,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   static std::once_flag process_once;
   std::call_once(process_once, [] {
     mend_kernels();
+    guard_backwards();
     if (autograd::CallbackQueue::is_linked()) autograd::Engine::install();
     audit::set_rank(environment_number({"RANK", "SLURM_PROCID"}), environment_number({"WORLD_SIZE", "SLURM_NTASKS"}));
   });

@@ -208,6 +208,14 @@ inline bool are_equations(const at::Tensor& self, const at::Tensor& matrices) {
          first_sizes(self, 2) == first_sizes(matrices, 2);
 }
 
+// Whether the numbers are classes of a loss, or the one that stands for none.
+inline bool are_classes(const at::Tensor& target, int64_t classes, int64_t ignored) {
+  if (!are_readable(target)) return true;  // the op itself refuses it, or reads nothing
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // not one of the program's ops
+  return all_below(target.masked_select(target.ne(ignored)), classes);
+}
+
 // Whether the arguments are those of a CTC loss and of its result, by their sizes. Labels: has_labels.
 inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                             at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& loss,

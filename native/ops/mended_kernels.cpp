@@ -1,6 +1,7 @@
 #include "native/ops/mended_kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_embedding_bag_forward_only_native.h>
 #include <ATen/ops/_embedding_bag_native.h>
 #include <ATen/ops/_weight_norm_interface_backward_native.h>
