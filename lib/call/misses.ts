@@ -14,6 +14,8 @@ export interface Misses {
   readonly read?: Hint;
   /** For writes. */
   readonly write?: Hint;
+  /** Whether objects have further names of their own, such as the fields of modules. */
+  readonly fields?: boolean;
 }
 
 /** Whether it is a snake_case name. Feature detection reads other names. */
@@ -58,13 +60,17 @@ const MAX_NAME = 64;
  * Inserts a Proxy between `object`, or the last of its prototypes, and Object.prototype. `path`: the object's name in
  * messages. `in`, listing names and adding other properties work as before.
  */
-export function reportMissingNames(path: string, object: object, { read, write }: Misses = {}): void {
+export function reportMissingNames(path: string, object: object, { read, write, fields }: Misses = {}): void {
   let last = object;
   while (Object.getPrototypeOf(last) !== Object.prototype) last = Object.getPrototypeOf(last);
   const target: object = Object.create(Object.prototype);
-  const pythons: Hint = (name) => {
+  const ofField = (name: string, receiver: object): string | undefined => {
+    const exact = camelCase(name);
+    return fields === true && !name.startsWith('_') && exact !== name && exact in receiver ? exact : undefined;
+  };
+  const pythons = (name: string, receiver: object): string | undefined => {
     if (name.length > MAX_NAME || !isSnake(name)) return undefined;
-    const known = findMeant(name);
+    const known = findMeant(name) ?? ofField(name, receiver);
     return known === undefined ? undefined : `${path}.${name} is not a name here: write ${known}`;
   };
   const unknown = new Set<string>();
@@ -72,14 +78,15 @@ export function reportMissingNames(path: string, object: object, { read, write }
     get(_, name, receiver) {
       if (typeof name !== 'string' || name in Object.prototype) return Reflect.get(target, name, receiver);
       if (unknown.has(name)) return undefined;
-      const hint = read?.(name) ?? pythons(name);
+      const hint = read?.(name) ?? pythons(name, receiver);
       if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
-      if (unknown.size < MAX_REMEMBERED) unknown.add(name);
+      // Another object may have such a field.
+      if (unknown.size < MAX_REMEMBERED && !(fields === true && isSnake(name))) unknown.add(name);
       return undefined;
     },
     set(_, name, value, receiver) {
       if (typeof name === 'string') {
-        const hint = write?.(name) ?? pythons(name);
+        const hint = write?.(name) ?? pythons(name, receiver);
         if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
       }
       return Reflect.set(target, name, value, receiver);

@@ -1,4 +1,9 @@
 /** torch.utils.data. */
+import { reportMissingNames } from '../call/misses';
+import { Dataset, IterableDataset } from './dataset';
+import { DataLoader } from './loader';
+import { Sampler } from './samplers';
+
 export * from './adapters';
 export { defaultCollate, defaultConvert } from './collate';
 export { SampleContext } from './context';
@@ -32,3 +37,6 @@ export {
 } from './samplers';
 export { StackDataset } from './stack-dataset';
 export * as transforms from './transforms';
+
+for (const { prototype, name } of [DataLoader, Dataset, IterableDataset, Sampler])
+  reportMissingNames(`utils.data.${name}`, prototype, { fields: true });

@@ -1,4 +1,6 @@
 /** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
+import { reportMissingNames } from '../call/misses';
+import { Module } from './module';
 
 export type { HookHandle, HookOptions } from '../tensor/hook-list';
 export * from './activations';
@@ -51,3 +53,6 @@ export type { Activation, DecoderLayerOptions, EncoderLayerOptions } from './tra
 export * as utils from './utils';
 export * from './vision';
 export type { WalkOptions } from './walk';
+
+/** `layer.in_features` and `net.state_dict()` name what was meant. */
+reportMissingNames('nn.Module', Module.prototype, { fields: true });

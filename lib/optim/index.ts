@@ -1,4 +1,8 @@
 /** torch.optim: optimizers, schedules of the learning rate, averages of weights. Python's torch/optim. */
+import { reportMissingNames } from '../call/misses';
+import { LRScheduler } from './lr-scheduler';
+import { Optimizer } from './optimizer';
+
 export { Adam, AdamW } from './adam';
 export type { GivenGroup, Parameter, ParamGroup, Params } from './groups';
 export type { OptimizerHookHandle, OptimizerHookOptions, OptimizerStateDictHook, StepHook } from './hooks';
@@ -32,3 +36,6 @@ export { Adadelta, Adagrad, RMSprop } from './scaled';
 export { SGD } from './sgd';
 export type { OptimizerStateDict, ParamState } from './state-dict';
 export * as swaUtils from './swa-utils';
+
+reportMissingNames('optim.Optimizer', Optimizer.prototype, { fields: true });
+reportMissingNames('optim.lrScheduler.LRScheduler', LRScheduler.prototype, { fields: true });
