@@ -28,7 +28,17 @@ import {
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { isThinned, judgeSampled } from './sampled';
-import { deviceMatches, firstRound, type Group, groupByPosition, isInventory, lastOf, stackOf, totalOf } from './sites';
+import {
+  deviceMatches,
+  firstRound,
+  type Group,
+  groupByPosition,
+  isInventory,
+  lastOf,
+  stackOf,
+  totalOf,
+  UNLOCATED,
+} from './sites';
 import { type ProcessGrowth, processGrowth, type SummaryOptions, summarise } from './summary';
 
 export interface AnalysisOptions extends SummaryOptions {
@@ -87,7 +97,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   if (isSampled && isFilling(hidden) && all.every(({ verdict }) => verdict !== 'leak'))
     attributeHidden(program, all, doubtful(hidden), options);
   if (sampled?.unsampled !== undefined)
-    all.push({ ...unknownSite(capture), file: '(not sampled)', liveBytes: 0, ...sampled.unsampled });
+    all.push({ ...unknownSite(capture), file: UNLOCATED.notSampled, liveBytes: 0, ...sampled.unsampled });
   const process = processGrowth(capture, options);
   if (root !== undefined) countNodes(all[groups.indexOf(root.group)]!, root, process);
   for (const [i, site] of all.entries()) {
@@ -318,7 +328,7 @@ const asJudged = (judgement: Judgement) =>
 
 function unknownSite(capture: Capture): SiteReport {
   return {
-    file: '(not in JS tensors)',
+    file: UNLOCATED.outside,
     line: 0,
     column: 0,
     function: '',

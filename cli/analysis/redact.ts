@@ -5,11 +5,12 @@
 import type { LabelTotals } from '../capture/by-label';
 import type { Frame } from '../capture/records';
 import type { Cause, Report, SiteReport } from './report';
+import { UNLOCATED } from './sites';
 import type { StackTotals } from './stacks';
 
 const REDACTED = '(redacted)';
-/** Names of frames without a line that leak-audit itself gives; a program can use any name. */
-const OWN_WORDS = new Set(['(no JavaScript stack)', '(before attach)', '(not in JS tensors)']);
+/** A program's file can have such a name too, but not without a line. */
+const OWN_WORDS: ReadonlySet<string> = new Set(Object.values(UNLOCATED));
 /** The reasons for a capture's end that leak-audit itself writes. */
 const OWN_ENDS = new Set(['exit', 'detached', 'abandoned', 'killed', 'no tensors']);
 

@@ -4,12 +4,20 @@ import { IdMap } from '../capture/id-map';
 import type { Frame, Series } from '../capture/records';
 import { SourceMaps } from '../code/source-maps';
 
+/** Names in place of a file, for what has no line of the program. */
+export const UNLOCATED = {
+  noStack: '(no JavaScript stack)',
+  beforeAttach: '(before attach)',
+  outside: '(not in JS tensors)',
+  notSampled: '(not sampled)',
+} as const;
+
 /** Tensors without a stack: made by native code outside any JS call of the library. */
-export const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
+export const NO_STACK: Frame = { file: UNLOCATED.noStack, line: 0, column: 0, function: '' };
 
 /** Whether the site stands for tensors from before the recording (native/audit/recorder_capture.cpp). */
 export const isInventory = ({ file, line }: Pick<Frame, 'file' | 'line'>): boolean =>
-  line === 0 && file === '(before attach)';
+  line === 0 && file === UNLOCATED.beforeAttach;
 
 export interface Group {
   frame: Frame;

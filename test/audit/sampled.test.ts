@@ -1,5 +1,6 @@
 /** Captures of mode `sample`: exact totals and work decide, lines are named as far as samples allow. */
 import { analyse } from '../../cli/analysis/analyse';
+import { Redaction, redactReport } from '../../cli/analysis/redact';
 import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
@@ -65,6 +66,7 @@ test('growth without a sample is a leak of an unknown line, never clean', () => 
   expect(report).toMatchObject({ verdict: 'leak', sites: [{ file: '(not sampled)', line: 0 }] });
   expect(report.sites[0]!.growthTensorsPerMinute).toBeCloseTo(60_000 / MS, 0);
   expect(report.summary.unexplainedGrowthBytesPerMinute).toBe(0);
+  expect(redactReport(report, new Redaction()).sites.map(({ file }) => file)).toEqual(['(not sampled)']);
 });
 
 test('memory without tensors is what exceeds the exact totals', () => {
