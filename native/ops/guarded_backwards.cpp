@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "native/compat.h"
 #include "native/schema/op_table.h"
 
 namespace ltn {
@@ -58,6 +59,7 @@ bool is_backward(std::string_view name) {
 }  // namespace
 
 void guard_backwards() {
+  const compat::SilentWarnings silent;  // libtorch warns where another copy of the addon has done it
   // That key comes before those of the devices, and no such op has a kernel for it. Never destroyed, as in
   // mended_kernels.cpp.
   static auto& library =
