@@ -221,6 +221,14 @@ export class RowDataset extends Dataset<Tensor> {
   getItem(index: number): Tensor {
     return this.rows.select(0, index) as Tensor;
   }
+  /** The batch of these rows: one `indexSelect`. */
+  override getItems(indices: number[]): Tensor {
+    return this._rows(new Listed(indices));
+  }
+  /** @internal */
+  _rows(indices: Indices): Tensor {
+    return indices.rows([this.rows])[0]!;
+  }
   override get [tensors](): unknown {
     return [this.rows];
   }

@@ -6,7 +6,7 @@ import { atSite, type Site, siteOfCall } from '../observe/recording';
 import { isTensor } from '../tensor/tensor';
 import { defaultCollate, defaultConvert } from './collate';
 import { SampleContext } from './context';
-import { isBatch, type MapDataset, placeIn, Subset, TensorDataset } from './dataset';
+import { isBatch, type MapDataset, placeIn, RowDataset, Subset, TensorDataset } from './dataset';
 import { failedPlace } from './failed-place';
 import type { Indices } from './order';
 
@@ -41,9 +41,10 @@ const isPlainSubset = (dataset: unknown): dataset is Subset =>
   dataset.getItems === Subset.prototype.getItems;
 
 function waysOf(dataset: MapDataset): Reader['by'] {
-  const ofRows = dataset.getItems === TensorDataset.prototype.getItems;
-  // A class of the program that overrides getItem means that one.
-  if (ofRows) return dataset.getItem === TensorDataset.prototype.getItem ? 'rows' : 'items';
+  for (const { prototype } of [TensorDataset, RowDataset]) {
+    // A class of the program that overrides getItem means that one.
+    if (dataset.getItems === prototype.getItems) return dataset.getItem === prototype.getItem ? 'rows' : 'items';
+  }
   return typeof dataset.getItems === 'function' ? 'lists' : 'items';
 }
 
@@ -92,7 +93,7 @@ export class Fetcher {
     const { by, dataset } = this.#reader;
     const { batched, collate } = this.#form;
     if (by === 'rows' && batched && collate === null) {
-      const rows = dataset as TensorDataset;
+      const rows = dataset as TensorDataset | RowDataset;
       if (this.#note !== NOBODY) this.#noteRow(indices.list(), rows.length);
       return this.#reader.place === SAME ? rows._rows(indices) : rows.getItems(this.#places(indices.list()));
     }

@@ -2,6 +2,7 @@
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isPlain } from '../tensor/places';
+import type { Tensor } from '../tensor/tensor';
 import { indexError } from './arguments';
 import type { SampleContext } from './context';
 import { Dataset, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
@@ -9,7 +10,7 @@ import { Dataset, isMapDataset, type MapDataset, mapDatasetOf } from './dataset'
 const FN = 'utils.data.StackDataset';
 
 /** Datasets by their names, or in order. */
-type Parts = Record<string, MapDataset | readonly any[]>;
+type Parts = Record<string, MapDataset | readonly any[] | Tensor>;
 
 const isNamed = (value: unknown): value is Parts =>
   typeof value === 'object' && value !== null && isPlain(value) && !isMapDataset(value);
@@ -24,20 +25,19 @@ export class StackDataset<T = any> extends Dataset<T> {
   /** The names of an object's datasets; null if they were given in order. */
   readonly names: readonly string[] | null;
 
-  constructor(datasets: Record<string, MapDataset | readonly any[]>);
-  constructor(...datasets: (MapDataset | readonly any[])[]);
-  constructor(...given: (Parts | MapDataset | readonly any[])[]) {
+  constructor(datasets: Record<string, MapDataset | readonly any[] | Tensor>);
+  constructor(...datasets: (MapDataset | readonly any[] | Tensor)[]);
+  constructor(...given: (Parts | MapDataset | readonly any[] | Tensor)[]) {
     super();
     const [first] = given;
     const byName = given.length === 1 && isNamed(first);
     this.names = byName ? Object.keys(first) : null;
     const parts = byName ? Object.values(first) : given;
     if (parts.length === 0) throw argumentError(FN, 'datasets', 'one dataset or more', byName ? first : undefined);
-    this.datasets = parts.map((one) => mapDatasetOf(FN, one));
+    this.datasets = parts.map((one, i) => mapDatasetOf(FN, one, this._place(i)));
     this.datasets.forEach(({ length }, i) => {
       if (length === this.length) return;
-      const name = this.names === null ? `datasets[${i}]` : `datasets.${this.names[i]}`;
-      throw argumentError(FN, name, `a dataset of ${this.length} samples, as the first`, length);
+      throw argumentError(FN, this._place(i), `a dataset of ${this.length} samples, as the first`, length);
     });
   }
 
@@ -49,6 +49,9 @@ export class StackDataset<T = any> extends Dataset<T> {
     if (!(Number.isInteger(place) && place >= 0 && place < this.length)) throw indexError(FN, this.length, index);
     const samples = this.datasets.map((one) => one.getItem(place, context));
     return samples.some(isThenable) ? Promise.all(samples).then((all) => this._named(all)) : this._named(samples);
+  }
+  private _place(i: number): string {
+    return this.names === null ? `datasets[${i}]` : `datasets.${this.names[i]}`;
   }
   private _named(samples: unknown[]): T {
     const { names } = this;

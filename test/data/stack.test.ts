@@ -17,6 +17,10 @@ test('samples are lists, or objects with the names of the datasets', () => {
   });
   expect([text, square]).toEqual(['c', [4, 4]]);
   expect(new StackDataset(['a']).getItem(0)).toEqual(['a']);
+  torch.scope(() => {
+    const rows = new StackDataset({ x: torch.arange(6).reshape([3, 2]), y: torch.arange(3) }).getItem(2);
+    expect([rows.x.toArray(), rows.y.item()]).toEqual([[4, 5], 2]);
+  });
 });
 
 test('an asynchronous dataset makes a promise of the sample', async () => {
@@ -30,7 +34,7 @@ test('datasets of other lengths, none at all and other values are refused', () =
   const { StackDataset: Any } = torch.utils.data as any;
   expect(() => new StackDataset([1, 2], [1])).toThrow(/StackDataset.*datasets\[1\].*of 2 samples, as the first, got 1/);
   expect(() => new StackDataset({ a: [1], b: [] })).toThrow(/datasets\.b.*of 1 samples, as the first, got 0/);
-  for (const wrong of [[], [{}], [null], [{ a: 1 }], [[1], 'text']])
+  for (const wrong of [[], [{}], [null], [{ a: 1 }], [[1], 'text'], [torch.tensor(1)]])
     expect([wrong, codeOf(() => new Any(...wrong))]).toEqual([wrong, 'ERR_TORCH_ARGUMENT']);
   for (const index of [3, -4, 0.5, Number.NaN])
     expect([index, codeOf(() => new StackDataset([1, 2, 3], [4, 5, 6]).getItem(index))]).toEqual([
