@@ -34,6 +34,20 @@ export class Mismatch {
 }
 
 const expectedOf = (base: Kind) => kinds[base].expected;
+/** The first words of the types' names, such as "integer" and "memory"; not `true`, which is a value. */
+const nouns = new Set(
+  Object.values(kinds)
+    .map(({ expected }) => expected.split(/\W/)[0]!)
+    .filter((word) => word !== 'true'),
+);
+export const isNoun = (word: string): boolean => nouns.has(word);
+/** "integer" -> "an array of integers". Longer descriptions stay as they are. */
+function arrayOf(expected: string): string {
+  const words = expected.split(/(, | or )/);
+  if (!words.every((word) => /^(\w+|, | or )$/.test(word))) return `an array of ${expected}`;
+  const many = words.map((word) => (word === 'complex' ? 'complex numbers' : /^\w/.test(word) ? `${word}s` : word));
+  return `an array of ${many.join('')}`;
+}
 const mismatch = (base: Kind, value: unknown) => new Mismatch(expectedOf(base), describe(value), base, value);
 
 /** The handle of a tensor, or a mismatch. Native code would treat a missing handle as "no tensor". */
@@ -156,7 +170,7 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
   }
   const list = elements(value, type);
   if (list === undefined) {
-    return new Mismatch(`array of ${expectedOf(type.base)}`, describe(value), type.base, value, true);
+    return new Mismatch(arrayOf(expectedOf(type.base)), describe(value), type.base, value, true);
   }
   if (type.base === Kind.Bool && type.size > 0 && list.length !== type.size) {
     return new Mismatch(`an array of ${type.size} booleans`, `one of ${list.length}`, Kind.Bool, value, true);
@@ -171,7 +185,7 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
     const converted = convertOne(element, type, numbers);
     if (converted instanceof Mismatch) {
       const { expected, got, base, value: culprit } = converted;
-      return new Mismatch(`array of ${expected}`, `${got} at [${i}]`, base, culprit);
+      return new Mismatch(arrayOf(expected), `${got} at [${i}]`, base, culprit);
     }
     result[i] = converted;
   }
@@ -186,7 +200,7 @@ export function convert(value: unknown, type: TypeCode, numbers = true): unknown
   if (value === null || value === undefined) {
     if (type.nullable) return null;
     if (type.base === Kind.Dimname && !type.list && value === null) return null;
-    const expected = type.list ? `array of ${expectedOf(type.base)}` : expectedOf(type.base);
+    const expected = type.list ? arrayOf(expectedOf(type.base)) : expectedOf(type.base);
     return new Mismatch(expected, describe(value), type.base, value, type.list);
   }
   return type.list ? convertList(value, type, numbers) : convertOne(value, type, numbers);

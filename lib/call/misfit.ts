@@ -4,7 +4,7 @@ import { codedError, describe, type TorchError } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
 import { Kind } from '../generated/codes';
 import type { Tensor } from '../tensor/tensor';
-import { convert, Mismatch } from './convert';
+import { convert, isNoun, Mismatch } from './convert';
 import { hintOf } from './hints';
 import type { Param, Signature } from './signature';
 
@@ -47,9 +47,15 @@ export class Misfit {
       case 'twice':
         return `argument '${fault.argument}' is given twice`;
       case 'value':
-        return `argument '${fault.argument}': expected ${fault.mismatch.expected}, got ${fault.mismatch.got}`;
+        return `argument '${fault.argument}': expected ${withArticle(fault.mismatch.expected)}, got ${fault.mismatch.got}`;
     }
   }
+}
+
+/** "integer or …" -> "an integer or …", as native code says it. Descriptions with an article, and values, stay. */
+function withArticle(text: string): string {
+  if (!isNoun(/^\w+/.exec(text)?.[0] ?? '')) return text;
+  return /^[aeiou]/i.test(text) ? `an ${text}` : `a ${text}`;
 }
 
 /** The likeliest reason. */
@@ -90,7 +96,7 @@ function unknownOption(signatures: readonly Signature[], call: Call): Reason | u
   if (unknown === undefined) return undefined;
   // `{ ...t }`, and a token from another thread, are plain objects in place of options.
   const notOptions = mistaken[unknown];
-  if (notOptions !== undefined) return { text: `argument 'options': expected options, got ${notOptions}` };
+  if (notOptions !== undefined) return { text: `argument 'options': expected an object of options, got ${notOptions}` };
   return { text: `there is no option '${unknown}'${optionHint(unknown, signatures, call)}` };
 }
 
@@ -180,7 +186,7 @@ function wrongValue(misfits: readonly Misfit[], params: readonly Param[] = []): 
   const wanted = (one: Mismatch) => (one.base === Kind.Dtype && !one.list ? "a dtype such as 'float32'" : one.expected);
   const expected = joined(mismatches.map(wanted));
   return {
-    text: `argument ${names.map((name) => `'${name}'`).join(' or ')}: expected ${expected}, got ${mismatch.got}${hint}`,
+    text: `argument ${names.map((name) => `'${name}'`).join(' or ')}: expected ${withArticle(expected)}, got ${mismatch.got}${hint}`,
     argument,
   };
 }

@@ -65,7 +65,7 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
   // Some ops name one of several out arguments 'out': a single tensor is that one.
   if (!Array.isArray(list) && outs.some((position) => signature.params[position]!.name === 'out')) return taken;
   if (!Array.isArray(list) || list.length !== outs.length) {
-    const mismatch = new Mismatch(`array of ${outs.length} Tensors`, describe(list), Kind.Tensor, list, true);
+    const mismatch = new Mismatch(`an array of ${outs.length} Tensors`, describe(list), Kind.Tensor, list, true);
     return new Misfit({ kind: 'value', argument: 'out', mismatch });
   }
   outs.forEach((position, i) => {

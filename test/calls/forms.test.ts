@@ -222,7 +222,7 @@ describe('ERR_TORCH_OVERLOAD', () => {
       expect(error.message).toContain(
         'add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)',
       );
-      expect(error.message).toContain("argument 'other': expected Tensor or number, got 'two'");
+      expect(error.message).toContain("argument 'other': expected a Tensor or number, got 'two'");
       expect(error.message).toContain("(a Tensor float32[2, 3], 'two')");
     }),
   );

@@ -50,7 +50,7 @@ test(
       'target',
     ]);
     expect(error.message).toContain('cross_entropy(Tensor input, Tensor target, Tensor? weight=None');
-    expect(error.message).toContain("argument 'target': expected Tensor, got 'target'");
+    expect(error.message).toContain("argument 'target': expected a Tensor, got 'target'");
     const both = thrown(() => untyped.norm('x'));
     expect(both.message).toContain('norm.ScalarOpt_dim(Tensor self');
     expect(both.message).toContain("norm(Tensor input, Any? p='fro'");
