@@ -8,7 +8,7 @@ import { enter, now } from '../lifetimes/context';
 import { ownScope } from '../lifetimes/scope';
 import { pendingInput, recordBody } from '../tensor/pending';
 import { isGenuine, type Tensor, wrap, wrapElement } from '../tensor/tensor';
-import { CaptureStrand } from './strand';
+import { CaptureStrand, type Switched } from './strand';
 import { build, type Template, templateOf } from './template';
 
 /** A function of `torch.capture`. */
@@ -37,8 +37,16 @@ interface Entry {
   readonly self: unknown;
   /** For each argument: a tensor's first position among the arguments, or the value. */
   readonly pattern: readonly Argument[];
+  /** The modes of the modules that the function calls. */
+  readonly modes: readonly Mode[];
   readonly template: Template;
   readonly outputs: number;
+}
+
+/** A module is not kept alive. */
+interface Mode {
+  readonly module: WeakRef<Switched>;
+  readonly training: boolean;
 }
 
 /** `first`: the first position of the same tensor; -1 for another value. */
@@ -118,8 +126,8 @@ class Capture {
   private replay(self: unknown, args: readonly unknown[], handles: readonly number[]): { result: unknown } | undefined {
     const { entries } = this;
     for (let i = 0; i < entries.length; i++) {
-      const { token, self: recorded, pattern, template, outputs } = entries[i]!;
-      if (!isSame(recorded, self) || !fits(pattern, args)) continue;
+      const { token, self: recorded, pattern, modes, template, outputs } = entries[i]!;
+      if (!isSame(recorded, self) || !fits(pattern, args) || !areIn(modes)) continue;
       const raw = replayed(token, handles, args);
       if (raw === false) continue;
       this.replays++;
@@ -149,7 +157,8 @@ class Capture {
       const token = ownedByCollector(() => wrap(native.captureEnd(recorder.id, handles, codes)));
       const isObject = (typeof self === 'object' && self !== null) || typeof self === 'function';
       const receiver = isObject ? new WeakRef(self as object) : self;
-      this.entries.push({ token: token!, self: receiver, pattern: patternOf(args), template, outputs: codes.length });
+      const [pattern, modes, outputs] = [patternOf(args), modesOf(strand), codes.length];
+      this.entries.push({ token: token!, self: receiver, pattern, modes, template, outputs });
       this.recordings++;
       return null;
     } catch (error) {
@@ -200,6 +209,20 @@ function replayed(token: Tensor, handles: readonly number[], args: readonly unkn
 /** Whether a recording was made with this value of `this`. An object that was collected is not undefined. */
 const isSame = (recorded: unknown, self: unknown): boolean =>
   recorded instanceof WeakRef ? self !== undefined && recorded.deref() === self : recorded === self;
+
+/** Not of modules that the function itself switches around their call. */
+const modesOf = ({ modules }: CaptureStrand): Mode[] =>
+  [...modules]
+    .filter(([module, training]) => module.training === training)
+    .map(([module, training]) => ({ module: new WeakRef(module), training }));
+
+function areIn(modes: readonly Mode[]): boolean {
+  for (let i = 0; i < modes.length; i++) {
+    const module = modes[i]!.module.deref();
+    if (module !== undefined && module.training !== modes[i]!.training) return false;
+  }
+  return true;
+}
 
 const isGone = ({ self }: Entry): boolean => self instanceof WeakRef && self.deref() === undefined;
 

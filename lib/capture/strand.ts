@@ -4,12 +4,19 @@ import { Strand } from '../async/strand';
 import { codedError } from '../errors/errors';
 import type { PendingTensor, PendingValue } from '../tensor/pending';
 
+/** A module, which runs other ops in training mode. */
+export interface Switched {
+  readonly training: boolean;
+}
+
 /** Lifetime: one recording. */
 export class CaptureStrand extends Strand {
   /** Why it cannot be replayed. Kept, because the function may catch the error. */
   refused: string | null = null;
   /** The pending tensors of the arguments. */
   inputs: ReadonlyMap<unknown, number> = new Map();
+  /** The modules that the function calls, and whether each was in training mode at its first call. */
+  readonly modules = new Map<Switched, boolean>();
 
   constructor(caller: () => never, site: { stack?: unknown }, handles: readonly number[]) {
     super(caller, site, () => native.captureOpen(handles));
@@ -23,6 +30,10 @@ export class CaptureStrand extends Strand {
   override valueOf(pending: PendingTensor | PendingValue): Promise<unknown> {
     const what = 'op' in pending && typeof pending.op === 'string' ? `the result of ${pending.op}()` : 'a tensor';
     return this.refuse(`it awaits ${what}`);
+  }
+
+  onModule(module: Switched): void {
+    if (!this.modules.has(module)) this.modules.set(module, module.training);
   }
 
   /** A replay would not dispose the argument. What the function makes itself is freed after its last use anyway. */

@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import { AutogradFunction, type FunctionContext } from '../autograd/function';
 import { argumentError } from '../errors/errors';
 import { HookList } from '../tensor/hook-list';
+import { bodyNow } from '../tensor/pending';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { located } from './located';
@@ -132,6 +133,7 @@ function asCall(forward: Forward): Forward {
   const call = function (this: Module, ...inputs: unknown[]): unknown {
     // Not for super.forward(…) and other calls of a method that the module overrides: the module's own call does both.
     if (this?.forward !== call) return forward.apply(this, inputs);
+    bodyNow()?.onModule?.(this);
     try {
       const hooks = this._callHooks;
       return hooks === null ? forward.apply(this, inputs) : callWithHooks(this, forward, inputs, hooks);

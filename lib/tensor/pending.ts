@@ -26,6 +26,8 @@ export interface Recorder {
   onValue(value: PendingValue): void;
   /** Called by `dispose()`; torch.run, which frees its results itself, does not have it. */
   onDispose?(pending: PendingTensor): void;
+  /** Called for a module whose `forward` is called; only torch.capture has it. */
+  onModule?(module: { readonly training: boolean }): void;
   /** Throws, for what torch.capture cannot replay; torch.run does not have it. */
   refuse?(why: string): never;
 }

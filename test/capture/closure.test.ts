@@ -1,4 +1,4 @@
-/** Captured functions that use a tensor of their closure whose shape or dtype changes between two calls. */
+/** Captured functions whose closure changes between two calls: shapes and dtypes of tensors, modes of modules. */
 import { balanced, torch } from '../support/torch';
 
 test('a changed shape or dtype of the closure makes another recording', () => {
@@ -46,5 +46,45 @@ test('an unchanged closure is replayed, also with other values', () => {
     expect(captured(x).toArray()).toEqual([6, 6, 6]);
     const { recordings, replays, reason } = captured;
     expect({ recordings, replays, reason }).toEqual({ recordings: 1, replays: 2, reason: null });
+  });
+});
+
+test('a module that changes its mode is recorded again, once for each mode', () => {
+  torch.scope(() => {
+    const net = new torch.nn.Sequential(new torch.nn.Linear(4, 4), new torch.nn.Dropout(1));
+    const captured = torch.capture((x: any) => net.forward(x));
+    const x = torch.ones([2, 4]);
+    const isZero = () => captured(x).abs().sum().item() === 0; // dropout of everything
+    const seen: unknown[] = [];
+    for (const training of [true, false, true, false, false]) {
+      net.train(training);
+      seen.push([training, isZero(), captured.recordings, captured.reason]);
+    }
+    expect(seen).toEqual([
+      [true, true, 1, null],
+      [false, false, 2, null],
+      [true, true, 2, null],
+      [false, false, 2, null],
+      [false, false, 2, null],
+    ]);
+    net.at(1).train(); // a part of it
+    expect([isZero(), captured.recordings]).toEqual([true, 3]);
+    captured.dispose();
+  });
+});
+
+test('a function that switches its module itself is recorded once', () => {
+  torch.scope(() => {
+    const dropout = new torch.nn.Dropout(1);
+    const captured = torch.capture((x: any) => {
+      dropout.eval();
+      const y = dropout.forward(x);
+      dropout.train();
+      return y;
+    });
+    const x = torch.ones([3]);
+    for (let i = 0; i < 3; i++) expect(captured(x).toArray()).toEqual([1, 1, 1]);
+    expect([captured.recordings, captured.replays, captured.reason]).toEqual([1, 3, null]);
+    captured.dispose();
   });
 });
