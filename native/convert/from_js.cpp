@@ -262,7 +262,8 @@ uint32_t list_length(Call& call, napi_value value, size_t index, const char* exp
 }
 
 uint32_t list_length(Call& call, napi_value value, size_t index, Base element) {
-  return list_length(call, value, index, (std::string("an array of ") + codegen::fit_of(element).expected + "s").c_str());
+  return list_length(call, value, index,
+                     (std::string("an array of ") + codegen::fit_of(element).expected + "s").c_str());
 }
 
 napi_value list_element(Call& call, napi_value value, uint32_t position) {

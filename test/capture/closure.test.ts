@@ -67,7 +67,7 @@ test('a module that changes its mode is recorded again, once for each mode', () 
       [false, false, 2, null],
       [false, false, 2, null],
     ]);
-    net.at(1).train(); // a part of it
+    net.at(1)!.train(); // a part of it
     expect([isZero(), captured.recordings]).toEqual([true, 3]);
     captured.dispose();
   });
