@@ -116,3 +116,16 @@ export function completed<O extends object>(
   if (twice >= 0) throw refusal(fn, `params[${twice}]`, 'a parameter of one group', 'one that an earlier group has');
   return group as ParamGroup<O>;
 }
+
+/** A program may change the groups at any time: refuses what is not a group of tensors, before a step changes one of them. */
+export function demandGroups(fn: string, groups: unknown): void {
+  if (!Array.isArray(groups)) throw argumentError(fn, 'paramGroups', 'a list of groups', groups);
+  for (let i = 0; i < groups.length; i++) {
+    const params: unknown = (groups[i] as { params?: unknown } | null | undefined)?.params;
+    if (!Array.isArray(params)) {
+      throw argumentError(fn, `paramGroups[${i}]`, 'an object with a list params', groups[i]);
+    }
+    const wrong = params.findIndex((parameter) => !isTensor(parameter));
+    if (wrong >= 0) throw argumentError(fn, `paramGroups[${i}].params[${wrong}]`, 'a Tensor', params[wrong]);
+  }
+}

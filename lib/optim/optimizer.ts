@@ -13,7 +13,7 @@ import { asUser } from '../lifetimes/user-code';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Due } from './fused';
-import { completed, type GivenGroup, groupsOf, type ParamGroup, type Params } from './groups';
+import { completed, demandGroups, type GivenGroup, groupsOf, type ParamGroup, type Params } from './groups';
 import {
   type OptimizerHookHandle,
   type OptimizerHookOptions,
@@ -117,6 +117,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       throw argumentError(fn, 'closure', 'a function', closure);
     this.#hooks.before.call(this);
     this.#demandLive(fn); // a hook may dispose it
+    demandGroups(fn, this.paramGroups);
     const result = body();
     this.#hooks.after.call(this);
     const count = stepCounts.get(this);
@@ -256,6 +257,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     const fn = this._name('zeroGrad');
     const { setToNone = true } = ownOptions(fn, options, ['setToNone']);
     if (typeof setToNone !== 'boolean') throw argumentError(fn, 'setToNone', 'a boolean', setToNone);
+    demandGroups(fn, this.paramGroups);
     ownScope(() => {
       for (const { params } of this.paramGroups) {
         for (const parameter of params) {
