@@ -3,9 +3,10 @@ import { refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
+import { isTensor } from '../tensor/tensor';
 import type { Generator } from './arguments';
 import { batchesOf, chunked } from './batches';
-import { type AnyIterable, hasRows, type MapDataset } from './dataset';
+import type { AnyIterable, MapDataset } from './dataset';
 import { type Form, stacksSamples } from './fetch';
 import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
 import { type DataLoaderOptions, type Plan, planOf, type SampleOptions } from './options';
@@ -165,7 +166,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   /** For scopes: a loader has no tensors of a scope, only its dataset has. */
   get [tensors](): unknown {
     const { dataset } = this;
-    return hasRows(dataset) || tensors in (dataset as object) ? [dataset] : [];
+    return isTensor(dataset) || tensors in (dataset as object) ? [dataset] : [];
   }
 
   get #generators(): Generator[] {

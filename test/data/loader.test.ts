@@ -391,3 +391,17 @@ test('a batch may have more samples than a call may have arguments, and than the
   expect(shapes).toEqual([[200_000]]);
   torch.disposeAll(rows);
 });
+
+test('a scope gives a loader of a tensor, also of a disposed one', () => {
+  torch.scope(() => {
+    const loader = torch.scope(() => new DataLoader(torch.arange(3), { batchSize: 2 }));
+    expect([...loader].map((batch: any) => batch.toArray())).toEqual([[0, 1], [2]]);
+    const gone = torch.scope(() => {
+      const rows = torch.ones([2]);
+      const made = new DataLoader(rows);
+      rows.dispose();
+      return made;
+    });
+    expect(codeOf(() => [...gone])).toBe('ERR_TORCH_DISPOSED');
+  });
+});
