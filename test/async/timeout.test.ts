@@ -3,31 +3,36 @@ import { ask, program } from '../support/child';
 import { codeOf, settled, torch, untyped } from '../support/torch';
 
 /** Takes hours: 2^20 steps for each of a million elements. The process ends without it. */
-const ENDLESS = 'special.laguerrePolynomialL(torch.ones([1e6]), 2 ** 20';
+const ENDLESS = 'special.laguerrePolynomialL(million, 2 ** 20';
 
 /**
- * `late(make)` calls `make(ms)` with longer and longer times until the time is over while the op runs. On a busy machine it may be
- * over before that; then the op does not begin. Ops of earlier calls, which were abandoned, may run on.
+ * `late(make, begun)` calls `make(ms)` with longer and longer times until the time is over while the op runs. On a busy machine
+ * it may be over before that, also when a thread has taken the job: then the op does not run. `begun()` tells by the memory of
+ * its result. `others`: ops of earlier calls, which were abandoned and run on.
  */
 const LATE = `
   torch.setNumThreads(1);
   torch.asyncPool.threads = 1;
-  const late = async (make, abandoned = 1) => {
+  const bytes = () => torch.memory().allocatedBytes;
+  const late = async (make, begun, others = 0) => {
     for (let ms = 2; ; ms = ms < 5000 ? 2 * ms : 2) {
       const error = await make(ms).catch((error) => error);
-      const found = torch.asyncPool.abandoned >= abandoned;
-      if (found) return error;
-      while (torch.asyncPool.running > torch.asyncPool.abandoned) await new Promise(setImmediate);
+      while (torch.asyncPool.running > others) {
+        if (torch.asyncPool.abandoned > others && begun()) return error;
+        await new Promise(setImmediate);
+      }
     }
-  };`;
+  };
+  const million = torch.ones([1e6]);
+  const endless = (count) => () => bytes() >= 4e6 * (1 + count);`;
 
 test('a call that would take hours rejects with its code, and the calls after it have a thread', async () => {
   const answered = await ask(`${LATE}
     const [x, y] = [torch.ones([2]), torch.ones([2])];
     (async () => {
-      const error = await late((timeoutMs) => torch.async.${ENDLESS}, { timeoutMs }));
+      const error = await late((timeoutMs) => torch.async.${ENDLESS}, { timeoutMs }), endless(1));
       const sum = await torch.async.add(x, y);
-      const inRun = await late((timeoutMs) => torch.run((t) => t.${ENDLESS}), { timeoutMs }), 2);
+      const inRun = await late((timeoutMs) => torch.run((t) => t.${ENDLESS}), { timeoutMs }), endless(2), 1);
       const product = await torch.run(() => x.mul(3));
       answer({
         code: error.code, message: error.message, at: error.stack.includes('[eval]'), sum: sum.toArray(), inRun: inRun.code,
@@ -51,38 +56,40 @@ test('a call that would take hours rejects with its code, and the calls after it
 
 test('the exit status is the one that the program gave', async () => {
   const { code, signal, stderr } = await program(
-    `${LATE} late((timeoutMs) => torch.async.${ENDLESS}, { timeoutMs })).then(() => process.exit(7));`,
+    `${LATE} late((timeoutMs) => torch.async.${ENDLESS}, { timeoutMs }), endless(1)).then(() => process.exit(7));`,
   );
   expect({ code, signal, stderr }).toEqual({ code: 7, signal: null, stderr: '' });
 });
 
 test('inputs stay until the op has ended, results are freed then, and every byte is counted', async () => {
   const answered = await ask(`${LATE}
-    const bytes = () => torch.memory().allocatedBytes;
     (async () => {
+      million.dispose();
       const x = torch.ones([1200, 1200]);
       const size = bytes();
       const body = () => { let y = x; for (let i = 0; i < 20; i++) y = y.matmul(x); return y; };
-      let held, running = false;
-      while (!running) {
-        var { code } = await late((timeoutMs) => torch.run(body, { timeoutMs }));
-        held = bytes();
-        running = torch.asyncPool.abandoned > 0; // also after the figure was read
-      }
+      const { code } = await late((timeoutMs) => torch.run(body, { timeoutMs }), () => bytes() > size);
       x.dispose();
       const counted = counts();
       while (torch.asyncPool.running > 0 || bytes() !== 0) await new Promise(setImmediate);
-      answer({ code, held: held > size, counted, left: bytes(), counts: counts() });
+      answer({ code, counted, left: bytes(), counts: counts() });
     })();`);
   const none = { tensors: 0, storages: 0, bytes: 0 };
-  expect(answered).toEqual({ code: 'ERR_TORCH_TIMEOUT', held: true, counted: none, left: 0, counts: none });
+  expect(answered).toEqual({ code: 'ERR_TORCH_TIMEOUT', counted: none, left: 0, counts: none });
 });
 
 test('the caller does not wait for an op that writes, whose tensor changes until it has ended', async () => {
   const answered = await ask(`${LATE}
     (async () => {
-      const [x, y] = [torch.ones([1500, 1500]), torch.zeros([1500, 1500])];
-      const { code } = await late((timeoutMs) => torch.async.mm(x, x, { out: y, timeoutMs }));
+      const x = torch.ones([1500, 1500]);
+      const size = bytes();
+      let y;
+      const product = (timeoutMs) => {
+        y?.dispose();
+        y = torch.empty([0]); // gets its memory when the op begins
+        return torch.async.mm(x, x, { out: y, timeoutMs });
+      };
+      const { code } = await late(product, () => bytes() > size);
       while (torch.asyncPool.running > 0) await new Promise(setImmediate);
       answer({ code, now: y.at(0, 0).item(), tensors: torch.memory().tensors });
     })();`);
