@@ -24,7 +24,9 @@ const asset = (name: string) => fs.readFileSync(path.join(ASSETS, name), 'utf8')
 /** In this order: the first defines the colours, the last overrides. */
 const STYLES = ['colors.css', 'page.css', 'tables.css', 'chart.css', 'flame.css', 'range.css', 'media.css'];
 /** In this order: the first defines what the others use. */
-const SCRIPTS = ['core.js', 'range.js', 'chart.js', 'flame.js', 'table.js'];
+const SCRIPTS = [
+  ...['core.js', 'range.js', 'axes.js', 'chart-image.js', 'chart.js', 'charts.js', 'flame.js', 'table.js'],
+];
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
