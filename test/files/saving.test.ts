@@ -143,6 +143,45 @@ test('keys that Python cannot hash are refused', () => {
   expect(fs.existsSync(at('unhashable'))).toBe(false);
 });
 
+test('a Set is a set for Python, and comes back as one', async () => {
+  const inner = [1, [2]];
+  const tags = new Set<unknown>(['a', 1.5, inner, 2n]);
+  torch.save({ tags, again: tags, list: inner, none: new Set() }, at('sets'));
+  await told(
+    `
+import json, sys, torch
+v = torch.load(sys.argv[1])
+assert v == {'tags': {'a', 1.5, (1, (2,)), 2}, 'again': v['tags'], 'list': [1, [2]], 'none': set()}, v
+assert v['again'] is v['tags'], v
+torch.save(v, sys.argv[1] + '.python')
+print(json.dumps('saved'))
+`,
+    at('sets'),
+  );
+  for (const file of [at('sets'), at('sets.python')]) {
+    const value = torch.load(file) as any;
+    expect([...value.tags].map(String).sort()).toEqual(['1,2', '1.5', '2', 'a']);
+    expect(value).toMatchObject({ list: [1, [2]], none: new Set() });
+    expect(value.again).toBe(value.tags);
+  }
+});
+
+test('values of a Set that Python cannot hash are refused', () => {
+  for (const one of [new Map([[1, 2]]), {}, [[1], { a: 1 }], new Set([1])]) {
+    const error = thrown(() => torch.save({ made: new Set<unknown>([one]) }, at('unhashable')));
+    expect([error.code, error.message]).toEqual([
+      'ERR_TORCH_ARGUMENT',
+      expect.stringMatching(
+        /^save: argument 'value\.made \(in a set\)(\[1\])?': expected a value that Python can hash, got a/,
+      ),
+    ]);
+  }
+  const self = new Set<unknown>();
+  self.add(self);
+  expect(codeOf(() => torch.save(self, at('unhashable')))).toBe('ERR_TORCH_ARGUMENT');
+  expect(fs.existsSync(at('unhashable'))).toBe(false);
+});
+
 test('text with lone surrogates is refused: two keys would become one', () => {
   const error = thrown(() => torch.save({ a: { '\ud800': 1, '\ud801': 2 } }, at('surrogates')));
   expect([error.code, error.message]).toEqual([
