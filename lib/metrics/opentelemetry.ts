@@ -2,8 +2,8 @@
 
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
+import { peer } from '../errors/peer';
 import { DEVICE_ATTRIBUTE, deviceFigures, processFigures } from './figures';
-import { peer } from './peer';
 import { type Exported, exported } from './prometheus';
 
 interface InstrumentOptions {

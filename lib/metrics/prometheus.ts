@@ -3,8 +3,8 @@
 import { type MemoryReport, native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
+import { peer } from '../errors/peer';
 import { DEVICE_LABEL, type DeviceFigure, deviceFigures, processFigures, verdictFigures } from './figures';
-import { peer } from './peer';
 import { VERDICTS, type VerdictOptions, VerdictWatch } from './verdict';
 
 /** The part of a prom-client registry that is used here. */

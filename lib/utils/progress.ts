@@ -2,7 +2,7 @@
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
-import { peer } from '../metrics/peer';
+import { peer } from '../errors/peer';
 
 const FN = 'utils.Progress';
 

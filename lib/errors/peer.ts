@@ -1,5 +1,5 @@
 /** Optional packages that the program installs itself. */
-import { codedError } from '../errors/errors';
+import { codedError } from './errors';
 
 /** Loads the program's package. Throws `ERR_TORCH_MISSING_PACKAGE` if it is missing. */
 export function peer(fn: string, name: string): unknown {
