@@ -1,6 +1,15 @@
 /** The pages of the site beside the API: each guide, by group, in the order of the menu. */
 export const groups = {
-  'First steps': ['installing', 'libtorch-package', 'from-pytorch', 'from-tfjs', 'comparison', 'types', 'errors'],
+  'First steps': [
+    'installing',
+    'libtorch-package',
+    'from-pytorch',
+    'from-tfjs',
+    'comparison',
+    'benchmarks',
+    'types',
+    'errors',
+  ],
   Tensors: ['lifetimes', 'autograd', 'async', 'capture', 'threads', 'files', 'cuda'],
   Training: ['training', 'data', 'optim', 'distributed', 'data-parallel'],
   Serving: ['serving', 'models', 'memory-limits', 'metrics', 'reliability', 'runtimes'],
