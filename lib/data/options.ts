@@ -52,6 +52,8 @@ export interface LoadingOptions {
   prefetchBytes?: number | undefined;
   /** With workers: the most batches that each reads ahead. Default: 2. */
   prefetchFactor?: number | undefined;
+  /** As in Python, with workers. They always stay for the next pass; `dispose()` ends them. */
+  persistentWorkers?: true | undefined;
   /** Draws the order and the seed of each pass. Default: the default generator. */
   generator?: unknown;
   /** Ends a pass: it rejects with the signal's reason. */
@@ -70,6 +72,7 @@ const known = [
   'dropLast',
   'prefetchBytes',
   'prefetchFactor',
+  'persistentWorkers',
   'generator',
   'signal',
   'worker',
@@ -109,6 +112,13 @@ function wholeOf(name: string, value: unknown, usual: number, least: number): nu
 function workersOf(value: unknown): number {
   if (value === Number.POSITIVE_INFINITY) throw argumentError(FN, 'numWorkers', 'an integer of 0 or more', value);
   return wholeOf('numWorkers', value, 0, 0);
+}
+
+/** Python's default is false: workers that end with each pass. Here they stay. */
+function demandPersistent(value: unknown, numWorkers: number): void {
+  if (value === undefined) return;
+  if (value !== true) throw argumentError(FN, 'persistentWorkers', 'true, as workers stay until dispose()', value);
+  if (numWorkers === 0) throw argumentError(FN, 'persistentWorkers', 'none without numWorkers', value);
 }
 
 function signalOf(value: unknown): Signal | null {
@@ -170,6 +180,8 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
     throw argumentError(FN, 'collateFn', 'a function', collateFn);
   const generator = generatorOf(FN, given.generator);
   const map = isMap ? mapDatasetOf<any>(FN, dataset) : null;
+  const numWorkers = workersOf(given.numWorkers);
+  demandPersistent(given.persistentWorkers, numWorkers);
   return {
     map,
     stream: map === null ? (dataset as AnyIterable) : null,
@@ -178,7 +190,7 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
     batchSampler,
     sampler: map === null || batchSampler !== null ? null : (sampler ?? samplerOf(map, shuffle, generator)),
     collateFn: collateFn ?? null,
-    numWorkers: workersOf(given.numWorkers),
+    numWorkers,
     prefetchBytes: wholeOf('prefetchBytes', given.prefetchBytes, DEFAULT_BYTES, 1),
     prefetchFactor: wholeOf('prefetchFactor', given.prefetchFactor, 2, 1),
     generator,

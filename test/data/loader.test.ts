@@ -358,6 +358,11 @@ test('arguments', () => {
   expect(refused({})).toMatch(/expected a dataset with getItem\(index\) and length, or an iterable/);
   expect(refused([1], { batch_size: 2 })).toMatch(/did you mean 'batchSize'/);
   expect(refused([1], { numWorkers: Number.POSITIVE_INFINITY })).toMatch(/an integer of 0 or more, got Infinity/);
+  expect(refused([1], { numWorkers: 1, persistentWorkers: false })).toMatch(
+    /expected true, as workers stay .*got false/,
+  );
+  expect(refused([1], { persistentWorkers: true })).toMatch(/'persistentWorkers': expected none without numWorkers/);
+  new DataLoader([1], { numWorkers: 1, persistentWorkers: true }).dispose();
   expect(refused([1], { batchSize: 0 })).toMatch(/expected an integer of 1 or more, got 0/);
   expect(refused([1], { sampler: [0], shuffle: true })).toMatch(
     /'shuffle': expected shuffle: false with a sampler, got true/,
