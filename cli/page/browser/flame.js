@@ -7,177 +7,218 @@
   /** Narrower frames have no name. */
   const MIN_NAMED = 0.02;
   const HUES = [28, 205, 96, 268, 48, 172, 330, 230, 10, 130];
+  /** Of a frame: its name's position in the names, then its values, then the frames that it called. */
+  const NAME = 0;
   const CHILDREN = 4;
 
-  /** Draws into `place`; `values` name the three values of a frame. Returns a function that shows another tree. */
-  function draw(place, flame, valueNames, label, chosen = () => {}) {
-    let values = valueNames;
-    const { names, files, sources } = flame;
-    let { root } = flame;
-    let parents = new Map();
-    function link(node) {
+  class FlameGraph {
+    /**
+     * @param {HTMLElement} place
+     * @param {{ root: Frame, names: string[], files: number[], sources: string[] }} flame
+     * @param {{ valueNames: string[], label: string, onValue?: (value: number) => void }} options `valueNames`: of the three
+     *   values of a frame; `onValue`: another one was chosen
+     * @typedef {[name: number, first: number, second: number, third: number, children: Frame[]]} Frame
+     */
+    constructor(place, { root, names, files, sources }, { valueNames, label, onValue = () => {} }) {
+      Object.assign(this, { names, files, sources, onValue });
+      this.tree = element('div', { className: 'tree', role: 'tree', 'aria-label': label });
+      this.description = element('p', { className: 'frame', 'aria-live': 'polite' });
+      this.out = element('button', { type: 'button' }, 'All stacks');
+      /** The value that the width shows. */
+      this.value = 1;
+      this.inputs = [];
+      this.texts = [];
+      place.append(this.choices(place.id, valueNames.length), this.tree, this.description);
+      this.listen();
+      this.show(root, valueNames, this.value);
+    }
+
+    /** Shows another tree. */
+    show(root, valueNames, value) {
+      Object.assign(this, { root, valueNames, value });
+      /** The frame that fills the width, and the one with the keyboard focus. */
+      this.focus = this.current = root;
+      this.parents = new Map();
+      this.link(root);
+      for (const [i, input] of this.inputs.entries()) input.checked = i + 1 === value;
+      this.render();
+    }
+
+    link(node) {
       for (const child of node[CHILDREN]) {
-        parents.set(child, node);
-        link(child);
+        this.parents.set(child, node);
+        this.link(child);
       }
     }
-    link(root);
 
-    const tree = element('div', { className: 'tree', role: 'tree', 'aria-label': label });
-    const frame = element('p', { className: 'frame', 'aria-live': 'polite' });
-    const out = element('button', { type: 'button' }, 'All stacks');
-    const choices = element('fieldset', { className: 'choices' });
-    choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
-    let value = 1;
-    const texts = [];
-    const inputs = [];
-    let focus = root;
-    /** The frame with the keyboard focus, and the element of each frame. */
-    let current = root;
-    let elements = new Map();
-
-    for (const i of values.keys()) {
-      const index = i + 1;
-      const input = element('input', { type: 'radio', name: `${place.id}-value`, checked: index === value });
-      input.addEventListener('change', () => {
-        value = index;
-        chosen(index);
-        focus = current = root;
-        render();
-      });
-      inputs.push(input);
-      texts.push(element('span', {}, ''));
-      choices.append(element('label', {}, input, texts[i]));
-    }
-    choices.append(out);
-    place.append(choices, tree, frame);
-
-    function describe(node) {
-      const share = root[value] > 0 ? ((100 * node[value]) / root[value]).toFixed(1) : '0';
-      return `${names[node[0]]}: ${formatBytes(node[value])}, ${share}%`;
+    choices(id, count) {
+      const choices = element('fieldset', { className: 'choices' });
+      choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
+      for (let value = 1; value <= count; value++) {
+        const input = element('input', { type: 'radio', name: `${id}-value`, checked: value === this.value });
+        input.addEventListener('change', () => this.choose(value));
+        const text = element('span', {}, '');
+        this.inputs.push(input);
+        this.texts.push(text);
+        choices.append(element('label', {}, input, text));
+      }
+      choices.append(this.out);
+      return choices;
     }
 
-    const byBytes = (node) =>
-      [...node[CHILDREN]].filter((child) => child[value] > 0).sort((a, b) => b[value] - a[value]);
+    choose(value) {
+      this.value = value;
+      this.onValue(value);
+      this.focus = this.current = this.root;
+      this.render();
+    }
 
-    function render() {
-      for (const [i, name] of values.entries()) texts[i].textContent = `${name} (${formatBytes(root[i + 1])})`;
+    describe(node) {
+      const [bytes, all] = [node[this.value], this.root[this.value]];
+      return `${this.names[node[NAME]]}: ${formatBytes(bytes)}, ${all > 0 ? ((100 * bytes) / all).toFixed(1) : '0'}%`;
+    }
+
+    /** The frames that a frame called, the largest first. */
+    called(node) {
+      const { value } = this;
+      return node[CHILDREN].filter((child) => child[value] > 0).sort((a, b) => b[value] - a[value]);
+    }
+
+    /** The callers of a frame and the frame itself, the outermost first. */
+    pathTo(node) {
       const path = [];
-      for (let node = focus; node !== undefined; node = parents.get(node)) path.unshift(node);
-      elements = new Map();
-      const rows = [];
-      let depth = 0;
-      function add(node, level, left, width, className) {
-        depth = Math.max(depth, level + 1);
-        const box = element('div', {
-          className,
-          role: 'treeitem',
-          tabIndex: -1,
-          title: sources[node[0]] === '' ? describe(node) : `${describe(node)}\n${sources[node[0]]}`,
-          'aria-label': describe(node),
-          'aria-level': String(level + 1),
-          'aria-selected': 'false',
-          textContent: width > MIN_NAMED ? names[node[0]] : '',
-        });
-        box.style.cssText =
-          `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
-          `--hue:${HUES[files[node[0]] % HUES.length]}`;
-        elements.set(node, box);
-        rows.push(box);
-      }
-      function below(node, level, left, width) {
-        add(node, level, left, width, node === root ? 'all' : '');
-        let from = left;
-        for (const child of byBytes(node)) {
-          const its = (width * child[value]) / node[value];
-          if (its >= MIN_WIDTH) below(child, level + 1, from, its);
-          from += its;
-        }
-      }
-      for (const [level, node] of path.slice(0, -1).entries()) add(node, level, 0, 1, 'above');
-      if (root[value] > 0) below(focus, path.length - 1, 0, 1);
-      tree.replaceChildren(...rows);
-      tree.style.height = `${depth * ROW}px`;
-      out.disabled = focus === root;
-      if (!elements.has(current)) current = focus;
-      elements.get(current)?.setAttribute('tabindex', '0');
-      frame.textContent = root[value] > 0 ? describe(current) : 'No data.';
+      for (let one = node; one !== undefined; one = this.parents.get(one)) path.unshift(one);
+      return path;
     }
 
-    function go(node, focused = true) {
-      if (node === undefined || !elements.has(node)) return;
-      elements.get(current)?.setAttribute('tabindex', '-1');
-      elements.get(current)?.setAttribute('aria-selected', 'false');
-      current = node;
-      const box = elements.get(node);
+    render() {
+      const { root, value, tree } = this;
+      for (const [i, name] of this.valueNames.entries()) {
+        this.texts[i].textContent = `${name} (${formatBytes(root[i + 1])})`;
+      }
+      /** The element of each frame. */
+      this.elements = new Map();
+      this.depth = 0;
+      const path = this.pathTo(this.focus);
+      for (const [level, node] of path.slice(0, -1).entries()) this.add(node, level, 0, 1, 'above');
+      if (root[value] > 0) this.addWithCalled(this.focus, path.length - 1, 0, 1);
+      tree.replaceChildren(...this.elements.values());
+      tree.style.height = `${this.depth * ROW}px`;
+      this.out.disabled = this.focus === root;
+      if (!this.elements.has(this.current)) this.current = this.focus;
+      this.elements.get(this.current)?.setAttribute('tabindex', '0');
+      this.description.textContent = root[value] > 0 ? this.describe(this.current) : 'No data.';
+    }
+
+    /** Left and width are shares of the whole. */
+    add(node, level, left, width, className) {
+      const { names, sources, files } = this;
+      const text = this.describe(node);
+      const source = sources[node[NAME]];
+      const box = element('div', {
+        className,
+        role: 'treeitem',
+        tabIndex: -1,
+        title: source === '' ? text : `${text}\n${source}`,
+        'aria-label': text,
+        'aria-level': String(level + 1),
+        'aria-selected': 'false',
+        textContent: width > MIN_NAMED ? names[node[NAME]] : '',
+      });
+      box.style.cssText =
+        `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
+        `--hue:${HUES[files[node[NAME]] % HUES.length]}`;
+      this.depth = Math.max(this.depth, level + 1);
+      this.elements.set(node, box);
+    }
+
+    addWithCalled(node, level, left, width) {
+      const { value } = this;
+      this.add(node, level, left, width, node === this.root ? 'all' : '');
+      let from = left;
+      for (const child of this.called(node)) {
+        const its = (width * child[value]) / node[value];
+        if (its >= MIN_WIDTH) this.addWithCalled(child, level + 1, from, its);
+        from += its;
+      }
+    }
+
+    /** Moves the keyboard focus to a frame. */
+    go(node) {
+      if (node === undefined || !this.elements.has(node)) return;
+      const before = this.elements.get(this.current);
+      before?.setAttribute('tabindex', '-1');
+      before?.setAttribute('aria-selected', 'false');
+      this.current = node;
+      const box = this.elements.get(node);
       box.setAttribute('tabindex', '0');
       box.setAttribute('aria-selected', 'true');
-      if (focused) box.focus();
-      frame.textContent = describe(node);
+      box.focus();
+      this.description.textContent = this.describe(node);
     }
 
-    function zoom(node) {
-      focus = current = node;
-      render();
-      elements.get(node)?.focus();
+    zoom(node) {
+      this.focus = this.current = node;
+      this.render();
+      this.elements.get(node)?.focus();
     }
 
-    const nodeOf = (target) => [...elements].find(([, box]) => box === target)?.[0];
+    nodeOf(target) {
+      return [...this.elements].find(([, box]) => box === target)?.[0];
+    }
 
-    function sibling(by) {
-      const parent = parents.get(current);
+    /** The frame beside the one with the focus. */
+    sibling(by) {
+      const parent = this.parents.get(this.current);
       if (parent === undefined) return undefined;
-      const all = byBytes(parent);
-      return all[all.indexOf(current) + by];
+      const all = this.called(parent);
+      return all[all.indexOf(this.current) + by];
     }
 
-    tree.addEventListener('click', (event) => {
-      const node = nodeOf(event.target);
-      if (node !== undefined) zoom(node);
-    });
-    tree.addEventListener('pointerover', (event) => {
-      const node = nodeOf(event.target);
-      if (node !== undefined) frame.textContent = describe(node);
-    });
-    tree.addEventListener('keydown', (event) => {
-      const act = {
-        ArrowUp: () => go(parents.get(current)),
-        ArrowDown: () => go(byBytes(current)[0]),
-        ArrowLeft: () => go(sibling(-1)),
-        ArrowRight: () => go(sibling(1)),
-        Home: () => go(root),
-        Enter: () => zoom(current),
-        ' ': () => zoom(current),
-        Escape: () => zoom(parents.get(focus) ?? root),
-      }[event.key];
-      if (act === undefined) return;
-      event.preventDefault();
-      act();
-    });
-    out.addEventListener('click', () => zoom(root));
-    render();
-
-    return (other, otherNames, index) => {
-      values = otherNames;
-      value = index;
-      for (const [i, input] of inputs.entries()) input.checked = i + 1 === value;
-      root = focus = current = other;
-      parents = new Map();
-      link(root);
-      render();
-    };
+    listen() {
+      const { tree } = this;
+      tree.addEventListener('click', ({ target }) => {
+        const node = this.nodeOf(target);
+        if (node !== undefined) this.zoom(node);
+      });
+      tree.addEventListener('pointerover', ({ target }) => {
+        const node = this.nodeOf(target);
+        if (node !== undefined) this.description.textContent = this.describe(node);
+      });
+      tree.addEventListener('keydown', (event) => {
+        const act = {
+          ArrowUp: () => this.go(this.parents.get(this.current)),
+          ArrowDown: () => this.go(this.called(this.current)[0]),
+          ArrowLeft: () => this.go(this.sibling(-1)),
+          ArrowRight: () => this.go(this.sibling(1)),
+          Home: () => this.go(this.root),
+          Enter: () => this.zoom(this.current),
+          ' ': () => this.zoom(this.current),
+          Escape: () => this.zoom(this.parents.get(this.focus) ?? this.root),
+        }[event.key];
+        if (act === undefined) return;
+        event.preventDefault();
+        act();
+      });
+      this.out.addEventListener('click', () => this.zoom(this.root));
+    }
   }
 
-  const show = draw(document.getElementById('flame'), data.flame, range.names, 'Allocation stacks', (value) => {
-    range.value = value;
+  const graph = new FlameGraph(document.getElementById('flame'), data.flame, {
+    valueNames: range.names,
+    label: 'Allocation stacks',
+    onValue: (value) => {
+      range.value = value;
+    },
   });
-  range.onChange(() => show(range.span === undefined ? data.flame.root : range.tree(), range.names, range.value));
+  range.onChange(() => {
+    graph.show(range.span === undefined ? data.flame.root : range.tree(), range.names, range.value);
+  });
   const hidden = document.getElementById('hidden-flame');
-  if (hidden !== null)
-    draw(
-      hidden,
-      data.hidden.flame,
-      ['at the end', 'at its peak', 'growth'],
-      'Stacks of memory that no tensor accounts for',
-    );
+  if (hidden !== null) {
+    new FlameGraph(hidden, data.hidden.flame, {
+      valueNames: ['at the end', 'at its peak', 'growth'],
+      label: 'Stacks of memory that no tensor accounts for',
+    });
+  }
 })();
