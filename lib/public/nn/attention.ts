@@ -115,6 +115,103 @@ function withPadding(
   return mask.dtype === 'bool' ? mask.logicalOr(wide) : mask.maskedFill(wide, Number.NEGATIVE_INFINITY);
 }
 
+/** The sizes that all steps use. */
+interface Sizes {
+  readonly batched: boolean;
+  readonly batch: number;
+  readonly heads: number;
+  readonly headDim: number;
+  readonly targetLength: number;
+  readonly embed: number;
+}
+
+function demandInputs(query: Tensor, key: Tensor, value: Tensor, keyPaddingMask: Tensor | null): void {
+  demandDims('query', query, [2, 3]);
+  demandDims('key', key, [query.ndim]);
+  demandDims('value', value, [query.ndim]);
+  demandDims('keyPaddingMask', keyPaddingMask, [query.ndim - 1]);
+  if (keyPaddingMask !== null && keyPaddingMask.dtype !== 'bool' && !keyPaddingMask.isFloatingPoint()) {
+    throw refuse(fn, 'keyPaddingMask', 'a bool or floating-point Tensor', keyPaddingMask);
+  }
+}
+
+function sizesOf(query: Tensor, batched: boolean, embedDim: number, heads: number): Sizes {
+  const [targetLength, batch, embed] = query.shape as [number, number, number];
+  if (embed !== embedDim) throw refuse(fn, 'query', `an embedding dimension of ${embedDim}`, embed);
+  const headDim = Math.floor(embed / heads);
+  if (headDim * heads !== embed) throw refuse(fn, 'numHeads', `a divisor of the embedding dimension ${embed}`, heads);
+  return { batched, batch, heads, headDim, targetLength, embed };
+}
+
+function demandCausal(isCausal: boolean, attnMask: Tensor | null): void {
+  if (isCausal && !isFused) throw refuse(fn, 'isCausal', 'false before libtorch 2', isCausal);
+  if (isCausal && attnMask === null) throw refuse(fn, 'attnMask', 'a Tensor, with isCausal', attnMask);
+}
+
+/** Whether there are two biases to append to keys and values. */
+function demandBiases(
+  biasK: Tensor | null,
+  biasV: Tensor | null,
+  staticK: Tensor | null,
+  staticV: Tensor | null,
+): [Tensor, Tensor] | null {
+  if ((biasK === null) !== (biasV === null)) throw refuse(fn, biasK === null ? 'biasK' : 'biasV', 'a Tensor', null);
+  if (biasK === null || biasV === null) return null;
+  if (staticK !== null) throw refuse(fn, 'staticK', 'none with biasK', staticK);
+  if (staticV !== null) throw refuse(fn, 'staticV', 'none with biasV', staticV);
+  return [biasK, biasV];
+}
+
+/** A mask whose last dimension are keys, to which `count` unmasked ones were appended. */
+const widened = (mask: Tensor | null, count: number): Tensor | null =>
+  mask === null || count === 0 ? mask : (nn.pad!(mask, [0, count]) as Tensor);
+
+/** Attention without its weights, from libtorch 2 on. */
+function fused(
+  [q, k, v]: readonly Tensor[],
+  mask: Tensor | null,
+  dropout: number,
+  isCausal: boolean,
+  of: Sizes,
+): Tensor {
+  const { batch, heads, headDim, targetLength, embed } = of;
+  const split = (t: Tensor) => t.view([batch, heads, t.shape[1]!, headDim]);
+  const wide =
+    mask?.ndim === 3 && mask.shape[0] === 1 ? mask.unsqueeze(0) : mask?.view([batch, heads, -1, k!.shape[1]!]);
+  const attended: Tensor = nn.scaledDotProductAttention!(
+    split(q!),
+    split(k!),
+    split(v!),
+    wide ?? null,
+    dropout,
+    isCausal,
+  );
+  return attended
+    .permute([2, 0, 1, 3])
+    .contiguous()
+    .view([batch * targetLength, embed]);
+}
+
+/** Attention with its weights, for each head. */
+function weighted(
+  [q, k, v]: readonly Tensor[],
+  mask: Tensor | null,
+  dropout: number,
+  { batch, headDim, targetLength, embed }: Sizes,
+): { flat: Tensor; weights: Tensor } {
+  const scaled = isFused ? q!.mul(Math.sqrt(1 / headDim)) : q!.div(Math.sqrt(headDim));
+  const keys = k!.transpose(-2, -1);
+  const scores: Tensor = mask === null ? scaled.bmm(keys) : aten.baddbmm!(additive(mask, q!), scaled, keys);
+  let weights = scores.softmax(-1);
+  if (dropout > 0) weights = aten.dropout!(weights, dropout, true);
+  const flat = weights
+    .bmm(v!)
+    .transpose(0, 1)
+    .contiguous()
+    .view([targetLength * batch, embed]);
+  return { flat, weights };
+}
+
 function multiHeadAttentionForward(
   query: Tensor,
   key: Tensor,
@@ -142,52 +239,34 @@ function multiHeadAttentionForward(
   averageAttnWeights: boolean,
   isCausal: boolean,
 ): [Tensor, Tensor | null] {
-  demandDims('query', query, [2, 3]);
+  demandInputs(query, key, value, keyPaddingMask);
   const batched = query.ndim === 3;
-  demandDims('key', key, [query.ndim]);
-  demandDims('value', value, [query.ndim]);
-  demandDims('keyPaddingMask', keyPaddingMask, [batched ? 2 : 1]);
-  if (keyPaddingMask !== null && keyPaddingMask.dtype !== 'bool' && !keyPaddingMask.isFloatingPoint()) {
-    throw refuse(fn, 'keyPaddingMask', 'a bool or floating-point Tensor', keyPaddingMask);
-  }
   // As in Python, inputs without a batch are three tensors from here on, also if one was passed for all.
   const inputs = [query, key, value].map((t) => (batched ? t : t.unsqueeze(1)));
-  const [targetLength, batch, embed] = inputs[0]!.shape as [number, number, number];
-  if (embed !== embedDimToCheck) throw refuse(fn, 'query', `an embedding dimension of ${embedDimToCheck}`, embed);
-  const headDim = Math.floor(embed / heads);
-  if (headDim * heads !== embed) throw refuse(fn, 'numHeads', `a divisor of the embedding dimension ${embed}`, heads);
+  const of = sizesOf(inputs[0]!, batched, embedDimToCheck, heads);
+  const { batch, headDim, targetLength } = of;
+  const rows = batch * heads;
   const compared = useSeparateProjWeight ? 2 : 3;
   if (!sameShape(inputs[1]!.shape.slice(0, compared), inputs[2]!.shape.slice(0, compared))) {
     throw refuse(fn, 'value', `the key's sizes ${sizes(key.shape)}`, value);
   }
-  if (isCausal && !isFused) throw refuse(fn, 'isCausal', 'false before libtorch 2', isCausal);
-  if (isCausal && attnMask === null) throw refuse(fn, 'attnMask', 'a Tensor, with isCausal', attnMask);
+  demandCausal(isCausal, attnMask);
   // The fused op needs no mask to be causal. A mask over keys, or weights of attention, need it.
   const isOnlyCausal = isCausal && keyPaddingMask === null && !needWeights;
-  const rows = batch * heads;
-  let [q, k, v] = projected(
-    inputs,
-    inProjWeight,
-    [qProjWeight, kProjWeight, vProjWeight],
-    useSeparateProjWeight,
-    inProjBias,
-  ) as [Tensor, Tensor, Tensor];
+  const separate = [qProjWeight, kProjWeight, vProjWeight];
+  let [q, k, v] = projected(inputs, inProjWeight, separate, useSeparateProjWeight, inProjBias) as [
+    Tensor,
+    Tensor,
+    Tensor,
+  ];
   const checked = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, rows);
   const summable = (one: Tensor | null) => (one === null || !isFused ? one : additive(one, query));
   let mask = isOnlyCausal ? null : summable(checked);
   let padding = summable(keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0));
-  // Entries appended to the keys are not masked.
-  const widenMasks = () => {
-    if (mask !== null) mask = nn.pad!(mask, [0, 1]) as Tensor;
-    if (padding !== null) padding = nn.pad!(padding, [0, 1]) as Tensor;
-  };
-  if ((biasK === null) !== (biasV === null)) throw refuse(fn, biasK === null ? 'biasK' : 'biasV', 'a Tensor', null);
-  if (biasK !== null && biasV !== null) {
-    if (staticK !== null) throw refuse(fn, 'staticK', 'none with biasK', staticK);
-    if (staticV !== null) throw refuse(fn, 'staticV', 'none with biasV', staticV);
-    k = aten.cat!([k, biasK.repeat([1, batch, 1])]);
-    v = aten.cat!([v, biasV.repeat([1, batch, 1])]);
-    widenMasks();
+  const biases = demandBiases(biasK, biasV, staticK, staticV);
+  if (biases !== null) {
+    k = aten.cat!([k, biases[0].repeat([1, batch, 1])]);
+    v = aten.cat!([v, biases[1].repeat([1, batch, 1])]);
   }
   const byHead = (t: Tensor) => t.contiguous().view([t.shape[0]!, rows, headDim]).transpose(0, 1);
   const fixed = (name: string, t: Tensor): Tensor => {
@@ -201,46 +280,23 @@ function multiHeadAttentionForward(
     const zero = (t: Tensor) => t.newZeros([rows, 1, headDim]) as Tensor;
     k = aten.cat!([k, zero(k)], 1);
     v = aten.cat!([v, zero(v)], 1);
-    widenMasks();
   }
-  const sourceLength = k.shape[1]!;
-  mask = withPadding(mask, padding, batch, heads, sourceLength);
+  // Entries appended to the keys are not masked.
+  const appended = (biases === null ? 0 : 1) + (addZeroAttn ? 1 : 0);
+  mask = widened(mask, appended);
+  padding = widened(padding, appended);
+  mask = withPadding(mask, padding, batch, heads, k.shape[1]!);
+  const dropout = training ? dropoutP : 0;
   const unbatched = (t: Tensor, dim: number) => (batched ? t : t.squeeze(dim));
   const outputOf = (flat: Tensor): Tensor => {
     const joined = linear(flat, outProjWeight, outProjBias);
     return unbatched(joined.view([targetLength, batch, joined.shape[1]!]), 1);
   };
-  if (isFused && !needWeights) {
-    const split = (t: Tensor, length: number) => t.view([batch, heads, length, headDim]);
-    const wide =
-      mask?.ndim === 3 && mask.shape[0] === 1 ? mask.unsqueeze(0) : mask?.view([batch, heads, -1, sourceLength]);
-    const attended: Tensor = nn.scaledDotProductAttention!(
-      split(q, targetLength),
-      split(k, sourceLength),
-      split(v, sourceLength),
-      wide ?? null,
-      training ? dropoutP : 0,
-      isOnlyCausal,
-    );
-    const flat = attended
-      .permute([2, 0, 1, 3])
-      .contiguous()
-      .view([batch * targetLength, embed]);
-    return [outputOf(flat), null];
-  }
-  const scaled = isFused ? q.mul(Math.sqrt(1 / headDim)) : q.div(Math.sqrt(headDim));
-  const scores: Tensor =
-    mask === null ? scaled.bmm(k.transpose(-2, -1)) : aten.baddbmm!(additive(mask, q), scaled, k.transpose(-2, -1));
-  let weights = scores.softmax(-1);
-  if (training && dropoutP > 0) weights = aten.dropout!(weights, dropoutP, true);
-  const flat = weights
-    .bmm(v)
-    .transpose(0, 1)
-    .contiguous()
-    .view([targetLength * batch, embed]);
+  if (isFused && !needWeights) return [outputOf(fused([q, k, v], mask, dropout, isOnlyCausal, of)), null];
+  const { flat, weights } = weighted([q, k, v], mask, dropout, of);
   const output = outputOf(flat);
   if (!needWeights) return [output, null];
-  const perHead = weights.view([batch, heads, targetLength, sourceLength]);
+  const perHead = weights.view([batch, heads, targetLength, k.shape[1]!]);
   const mean = () => (isFused ? perHead.mean([1]) : perHead.sum([1]).div(heads));
   return [output, unbatched(averageAttnWeights ? mean() : perHead, 0)];
 }
