@@ -1,6 +1,6 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture } from '../capture/capture';
-import type { Series } from '../capture/records';
+import type { Series, Tick } from '../capture/records';
 import { variableAt } from '../code/variable';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
@@ -27,7 +27,7 @@ import {
 } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
-import { isThinned, judgeSampled } from './sampled';
+import { isThinned, judgeSampled, type Sampled } from './sampled';
 import {
   deviceMatches,
   firstRound,
@@ -51,87 +51,36 @@ const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, 
 /** Sites of these kinds account for growth of libtorch's memory. */
 const GROWING: SiteKind[] = ['leak', 'filling-cache', 'full-cache', 'grew-to-the-end'];
 
+/** What the steps of an analysis work on: the sites are in the order of the groups, and may be followed by others. */
+interface Sites {
+  readonly program: Program;
+  readonly groups: Group[];
+  readonly judged: readonly Judged[];
+  readonly all: SiteReport[];
+  /** The site whose value carries a growing graph. */
+  readonly root: Root | undefined;
+  /** Judged by the estimates of a sampled capture. */
+  readonly sampled: Sampled | undefined;
+}
+
 export function analyse(capture: Capture, options: AnalysisOptions = {}): Report {
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const groups = groupByPosition(capture, wanted);
-  const program = programOf(capture, groups, wanted);
-  const judged = groups.map((group, i) => {
-    options.seen?.(i, groups.length);
-    return judgeGroup(program, group, options);
-  });
-  // The more sites there are, the more significant each leak must be.
-  const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
-  const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
-  const root = rootWithLine(program, rootOf(program, options), options);
-  const savedBytes = all.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
-  if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root, savedBytes);
-  const isSampled = isThinned(capture) && options.device === undefined;
-  const sampled = isSampled ? judgeSampled(program, all, options) : undefined;
-  const growing = groups.flatMap((group, i) =>
-    GROWING.includes(all[i]!.kind) || isYoungAndGrowing(all[i]!) ? group.members.map(({ series }) => series) : [],
-  );
-  // If only totals were recorded, no site is known, but the bytes of all tensors are; and estimates cannot be subtracted.
-  const explained =
-    capture.start?.mode === 'counters' || sampled?.isGrowing === true
-      ? capture.ticks.map((tick) => tick.bytes)
-      : totalOf(isSampled ? [] : growing, capture.ticks.length, (series) => series.liveBytes);
-  const hidden = judgeHidden(program, explained, options);
-  let isHidden = true;
-  if (isHeldOrFreed(hidden) && deviceMatches('cpu', options.device)) {
-    const isLeaking = hidden.judgement.verdict === 'leak';
-    const grown = isLeaking ? grownTensors(program, judged, explained, hidden.rounds, options) : undefined;
-    isHidden = grown === undefined;
-    if (grown === undefined) attributeHidden(program, all, hidden, options);
-    else {
-      const growth = { growthTensorsPerMinute: Math.round(grown.tensorsPerMinute * 10) / 10 };
-      Object.assign(all[groups.indexOf(grown.group)]!, asJudged(hidden.judgement), growth);
-    }
-  }
-  const rose = all.some(({ verdict }) => verdict === 'leak') ? undefined : riseAtCollections(program, hidden, options);
-  if (rose !== undefined && deviceMatches('cpu', options.device)) attributeHidden(program, all, rose, options);
-  const { kind, growthBytesPerMinute } = hidden.judgement;
-  const isUnsure = kind === 'insufficient' && growthBytesPerMinute > 0 && enoughRounds(hidden.rounds, options);
-  if (isUnsure && deviceMatches('cpu', options.device) && all.every(({ verdict }) => verdict !== 'leak'))
-    attributeHidden(program, all, hidden, options);
-  // Without all samples, a graph that still grows may not have been seen, so that this is not certainly a cache.
-  if (isSampled && isFilling(hidden) && all.every(({ verdict }) => verdict !== 'leak'))
-    attributeHidden(program, all, doubtful(hidden), options);
+  const sites = judgeSites(programOf(capture, groups, wanted), groups, options);
+  const { all, root, sampled } = sites;
+  const { hidden, isHidden } = judgeOutside(sites, options);
   if (sampled?.unsampled !== undefined)
     all.push({ ...unknownSite(capture), file: UNLOCATED.notSampled, liveBytes: 0, ...sampled.unsampled });
   const process = processGrowth(capture, options);
   if (root !== undefined) countNodes(all[groups.indexOf(root.group)]!, root, process);
-  for (const [i, site] of all.entries()) {
-    if (site.verdict !== 'leak' && !isYoungAndGrowing(site)) continue;
-    addCourse(capture, site, groups[i], root?.group === groups[i] ? root : undefined);
-  }
-  const leaks = groups.flatMap((group, i) => (all[i]!.verdict === 'leak' ? [{ site: all[i]!, group }] : []));
-  if (options.device === undefined) {
-    const seen = totalOf(wanted, capture.ticks.length, (series) => series.liveBytes).at(-1)!;
-    addCauses(capture, leaks, Math.max(0, (capture.ticks.at(-1)?.bytes ?? 0) - seen));
-  }
-  const found = all
-    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || RANK[site.verdict] <= RANK.insufficient)
-    .sort(
-      (a, b) =>
-        RANK[a.verdict] - RANK[b.verdict] ||
-        b.growthBytesPerMinute - a.growthBytesPerMinute ||
-        b.growthTensorsPerMinute - a.growthTensorsPerMinute ||
-        b.liveBytes - a.liveBytes ||
-        b.liveTensors - a.liveTensors ||
-        b.allocatedBytes - a.allocatedBytes,
-    );
+  explain(sites, wanted, options);
+  const found = ranked(all);
   // The verdict covers all sites, including those that the table omits.
-  const isLeak = found.some((site) => site.verdict === 'leak');
-  const insufficient = isLeak ? null : shortfall(capture, found, options, sampled?.sufficientBytes ?? null);
-  const sufficientMs =
-    insufficient === null
-      ? null
-      : sufficient(
-          capture,
-          groups.filter((_, i) => isYoungAndGrowing(all[i]!)),
-          insufficient,
-          options,
-        );
+  const isLeak = hasLeak(found);
+  const sufficientBytes = sampled?.sufficientBytes ?? null;
+  const insufficient = isLeak ? null : shortfall(capture, found, options, sufficientBytes);
+  const young = groups.filter((_, i) => isYoungAndGrowing(all[i]!));
+  const sufficientMs = insufficient === null ? null : sufficient(capture, young, insufficient, options);
   const { minAgeMs } = options;
   return {
     version: REPORT_VERSION,
@@ -144,24 +93,118 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
         process,
         insufficient,
         sufficientMs,
-        sufficientBytes: sampled?.sufficientBytes ?? null,
+        sufficientBytes,
       },
       options,
     ),
     sites: found.filter(({ oldestMs }) => minAgeMs === undefined || (oldestMs !== null && oldestMs >= minAgeMs)),
-    timeline: capture.ticks.map((tick) => ({
-      ms: tick.ms,
-      liveTensors: tick.tensors,
-      liveStorages: tick.storages,
-      liveBytes: tick.bytes,
-      allocatedBytes: tick.allocatedBytes,
-      heapUsed: tick.heapUsed,
-      external: tick.external,
-      rss: tick.rss,
-    })),
+    timeline: capture.ticks.map(timelineOf),
     marks: capture.marks,
   };
 }
+
+const hasLeak = (sites: readonly SiteReport[]): boolean => sites.some(({ verdict }) => verdict === 'leak');
+
+const timelineOf = (tick: Tick): Report['timeline'][number] => ({
+  ms: tick.ms,
+  liveTensors: tick.tensors,
+  liveStorages: tick.storages,
+  liveBytes: tick.bytes,
+  allocatedBytes: tick.allocatedBytes,
+  heapUsed: tick.heapUsed,
+  external: tick.external,
+  rss: tick.rss,
+});
+
+/** Judges each site by its tensors, then the one that carries a growing graph, then those of which only samples are known. */
+function judgeSites(program: Program, groups: Group[], options: AnalysisOptions): Sites {
+  const { capture } = program;
+  const judged = groups.map((group, i) => {
+    options.seen?.(i, groups.length);
+    return judgeGroup(program, group, options);
+  });
+  // The more sites there are, the more significant each leak must be.
+  const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
+  const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
+  const root = rootWithLine(program, rootOf(program, options), options);
+  const savedBytes = all.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
+  if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root, savedBytes);
+  const isSampled = isThinned(capture) && options.device === undefined;
+  return { program, groups, judged, all, root, sampled: isSampled ? judgeSampled(program, all, options) : undefined };
+}
+
+/** The bytes of tensors in each round that account for growth of libtorch's memory. */
+function explainedBytes({ program: { capture }, groups, all, sampled }: Sites): number[] {
+  // If only totals were recorded, no site is known, but the bytes of all tensors are; and estimates cannot be subtracted.
+  if (capture.start?.mode === 'counters' || sampled?.isGrowing === true) return capture.ticks.map(({ bytes }) => bytes);
+  const growing = groups.flatMap((group, i) =>
+    GROWING.includes(all[i]!.kind) || isYoungAndGrowing(all[i]!) ? group.members.map(({ series }) => series) : [],
+  );
+  return totalOf(sampled === undefined ? growing : [], capture.ticks.length, (series) => series.liveBytes);
+}
+
+/**
+ * Judges libtorch's memory outside tensors, and attributes its growth to a site. `isHidden`: whether it is outside of tensors,
+ * or else of tensors of which no single site grows.
+ */
+function judgeOutside(sites: Sites, options: AnalysisOptions): { hidden: Hidden; isHidden: boolean } {
+  const { program, all, sampled } = sites;
+  const explained = explainedBytes(sites);
+  const hidden = judgeHidden(program, explained, options);
+  if (!deviceMatches('cpu', options.device)) return { hidden, isHidden: true };
+  const attribute = (found: Hidden) => attributeHidden(program, all, found, options);
+  const isHidden = !isHeldOrFreed(hidden) || !addGrownTensors(sites, hidden, explained, options);
+  if (isHeldOrFreed(hidden) && isHidden) attribute(hidden);
+  const rose = hasLeak(all) ? undefined : riseAtCollections(program, hidden, options);
+  if (rose !== undefined) attribute(rose);
+  const { kind, growthBytesPerMinute } = hidden.judgement;
+  const isUnsure = kind === 'insufficient' && growthBytesPerMinute > 0 && enoughRounds(hidden.rounds, options);
+  if (isUnsure && !hasLeak(all)) attribute(hidden);
+  // Without all samples, a graph that still grows may not have been seen, so that this is not certainly a cache.
+  if (sampled !== undefined && isFilling(hidden) && !hasLeak(all)) attribute(doubtful(hidden));
+  return { hidden, isHidden };
+}
+
+/** If what leaks are tensors of many sites that do not grow by themselves, the likeliest site is called the leak. */
+function addGrownTensors(
+  { program, groups, judged, all }: Sites,
+  hidden: Hidden,
+  explained: number[],
+  options: RuleOptions,
+): boolean {
+  if (hidden.judgement.verdict !== 'leak') return false;
+  const grown = grownTensors(program, judged, explained, hidden.rounds, options);
+  if (grown === undefined) return false;
+  const growthTensorsPerMinute = Math.round(grown.tensorsPerMinute * 10) / 10;
+  Object.assign(all[groups.indexOf(grown.group)]!, asJudged(hidden.judgement), { growthTensorsPerMinute });
+  return true;
+}
+
+/** Adds to the sites that grow when that began, and what is the likely cause. */
+function explain({ program: { capture }, groups, all, root }: Sites, wanted: Series[], options: AnalysisOptions): void {
+  for (const [i, site] of all.entries()) {
+    if (site.verdict !== 'leak' && !isYoungAndGrowing(site)) continue;
+    addCourse(capture, site, groups[i], root?.group === groups[i] ? root : undefined);
+  }
+  if (options.device !== undefined) return;
+  const leaks = groups.flatMap((group, i) => (all[i]!.verdict === 'leak' ? [{ site: all[i]!, group }] : []));
+  const seen = totalOf(wanted, capture.ticks.length, (series) => series.liveBytes).at(-1)!;
+  addCauses(capture, leaks, Math.max(0, (capture.ticks.at(-1)?.bytes ?? 0) - seen));
+}
+
+/** The sites that made tensors or are suspected, in the order of the report. */
+const ranked = (sites: readonly SiteReport[]): SiteReport[] =>
+  sites
+    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || RANK[site.verdict] <= RANK.insufficient)
+    .sort(
+      (a, b) =>
+        RANK[a.verdict] - RANK[b.verdict] ||
+        b.growthBytesPerMinute - a.growthBytesPerMinute ||
+        b.growthTensorsPerMinute - a.growthTensorsPerMinute ||
+        b.liveBytes - a.liveBytes ||
+        b.liveTensors - a.liveTensors ||
+        b.allocatedBytes - a.allocatedBytes,
+    );
 
 /** Without a leak: why the verdict is not `clean`, or null. A short capture is enough if no tensor is live at its end. */
 function shortfall(
