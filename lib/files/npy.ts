@@ -10,6 +10,7 @@ import { isTensor, type Tensor } from '../tensor/tensor';
 import { bytesOfTensor, chunksOfTensor, flat } from './bytes';
 import { demandBeginning, demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitsOf } from './limits';
+import { demandName, demandNamed } from './named';
 import { elementsOf, quote, showShape } from './names';
 import { type FilePath, valueAndPath } from './paths';
 import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wanted, withSource } from './source';
@@ -229,8 +230,8 @@ export const npy = {
 };
 
 function checkTensors(fn: string, tensors: unknown): void {
-  if (typeof tensors === 'object' && tensors !== null && !isTensor(tensors)) return;
-  throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
+  demandNamed(fn, 'tensors', 'an object of Tensors', tensors);
+  for (const name of Object.keys(tensors as object)) demandName(fn, 'tensors', name, '.npy');
 }
 
 /** Adds the arrays to `zip`, and pauses after each. */

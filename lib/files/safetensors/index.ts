@@ -1,7 +1,6 @@
 /**
  * `torch.safetensors`: tensors in files that hold nothing but tensors.
  */
-import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../../../types/base';
 import { dtypeCodes } from '../../addon/enums';
 import { ownOptions } from '../../addon/options';
@@ -14,6 +13,7 @@ import { isTensor, type Tensor } from '../../tensor/tensor';
 import { bytesOfTensor, chunksOfTensor, flat } from '../bytes';
 import { RegularFile } from '../file';
 import { demandBeginning, demandFormat } from '../formats';
+import { demandName, demandNamed } from '../named';
 import { type FilePath, pathOf, valueAndPath } from '../paths';
 import { type MapOptions, mayShare, type TensorSource, type Wanted, withSource } from '../source';
 import { byteStream, readStream, type StreamOptions } from '../stream';
@@ -208,14 +208,13 @@ interface Part {
 
 /** The tensors to write, in the format's order: the widest dtypes first, so that all are aligned, then by name. */
 function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
-  const isObject = typeof tensors === 'object' && tensors !== null && !isTensor(tensors);
-  // Without the check a list would be saved by its indices, and a Map as nothing.
-  if (!isObject || Array.isArray(tensors) || types.isMap(tensors) || types.isSet(tensors)) {
-    throw argumentError(fn, 'tensors', 'an object of Tensors by name', tensors);
-  }
+  const expected = 'an object of Tensors by name';
+  if (Array.isArray(tensors)) throw argumentError(fn, 'tensors', expected, tensors); // it would be saved by its indices
+  demandNamed(fn, 'tensors', expected, tensors);
   const parts = Object.entries(tensors).map(([name, given]): Part => {
     const tensor = bare(given);
     if (!isTensor(tensor)) throw argumentError(fn, `tensors.${name}`, 'a Tensor', tensor);
+    demandName(fn, 'tensors', name);
     if (name === '__metadata__') throw argumentError(fn, 'tensors', 'names other than __metadata__', name);
     if (tensor.disposed) throw disposedError(fn, tensor._handle, `tensors.${name}`);
     const dtype = namesOf.get(tensor.dtype);
@@ -231,11 +230,10 @@ function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
 function headerOf(parts: readonly Part[], metadata: Record<string, string> | undefined): Buffer {
   const fields: string[] = [];
   if (metadata !== undefined) {
-    if (typeof metadata !== 'object' || metadata === null) {
-      throw argumentError('safetensors.save', 'metadata', 'an object of strings', metadata);
-    }
+    demandNamed('safetensors.save', 'metadata', 'an object of strings', metadata);
     for (const [key, value] of Object.entries(metadata)) {
       if (typeof value !== 'string') throw argumentError('safetensors.save', `metadata.${key}`, 'a string', value);
+      for (const text of [key, value]) demandName('safetensors.save', 'metadata', text);
     }
     fields.push(`"__metadata__":${JSON.stringify(metadata)}`);
   }
