@@ -99,8 +99,11 @@ export function refusal(fn: string, argument: string, expected: string, got: str
   return Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn, argument });
 }
 
-/** A short description of a value, for messages. */
-export function describe(value: unknown): string {
+/** Arrays in arrays that a message describes: one may contain itself. */
+const MAX_DESCRIBED = 3;
+
+/** A short description of a value, for messages. `depth`: of arrays around it. */
+export function describe(value: unknown, depth = 0): string {
   if (value === null) return 'null';
   switch (typeof value) {
     case 'string':
@@ -112,7 +115,7 @@ export function describe(value: unknown): string {
     case 'symbol':
       return 'a symbol';
     case 'object':
-      return describeObject(value);
+      return describeObject(value, depth);
     default:
       return String(value);
   }
@@ -128,13 +131,15 @@ function dataOf(value: object, name: PropertyKey): unknown {
 }
 
 /** Describes an object without running user code, because messages are made in the middle of calls. */
-function describeObject(value: object): string {
+function describeObject(value: object, depth: number): string {
   if (types.isProxy(value)) return 'a Proxy';
   const described = dataOf(value, '_describe');
   if (typeof described === 'function') return described.call(value);
   if (Array.isArray(value)) {
     const { length } = value;
-    return length === 0 ? 'an empty array' : `an array of ${length} (first: ${describe(dataOf(value, 0))})`;
+    if (length === 0) return 'an empty array';
+    const first = depth < MAX_DESCRIBED ? ` (first: ${describe(dataOf(value, 0), depth + 1)})` : '';
+    return `an array of ${length}${first}`;
   }
   // Only data properties: a dictionary from a file may have a key of that name.
   const made = dataOf(value, 'constructor');

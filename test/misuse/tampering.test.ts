@@ -1,5 +1,6 @@
 /** Programs that change prototypes of the library, Object or Array: an error with a code, or the right result. */
 import { ask, program } from '../support/child';
+import { thrown, untyped } from '../support/torch';
 
 /** The result of a use: its elements, or the code of its error. */
 const PRELUDE = `
@@ -138,4 +139,22 @@ test('an argument that disposes another one while it is read gives an error, not
     answer(code);
   `);
   expect({ code, answer }).toEqual({ code: 0, answer: 'ERR_TORCH_DISPOSED' });
+});
+
+test('a list that contains itself is described in the error', () => {
+  const list: unknown[] = [];
+  list.push(list);
+  const calls = [
+    () => untyped.safetensors.serialize({ list }),
+    () => untyped.load(list),
+    () => untyped.setNumThreads(list),
+    () => untyped.fromTypedArray(list),
+    () => new untyped.optim.SGD(list, { lr: 1 }),
+  ];
+  for (const call of calls) {
+    const { code, message } = thrown(call);
+    expect(code).toBe('ERR_TORCH_ARGUMENT');
+    expect(message).toMatch(/got an array of 1/);
+    expect(message.length).toBeLessThan(500);
+  }
 });
