@@ -103,11 +103,14 @@ function onlyFor(registered: string): string {
   return backends.length === 0 ? '' : `; libtorch has it for ${backends.map(([, name]) => name).join(', ')}`;
 }
 
-/** Applied in this order: removals, then rewording, then names. */
+/**
+ * Applied in this order: removals, then rewording, then names. A model's message can be as long as a text that it was
+ * given, so no pattern may go on to the end from each place where it could begin.
+ */
 export const translations: readonly Translation[] = [
   // Irrelevant to callers.
   { name: 'stack', pattern: /\n?Exception raised from [\s\S]*$/, to: '' },
-  { name: 'apology', pattern: /\s*\(Could this error message be improved\?[^)]*\)/, to: '' },
+  { name: 'apology', pattern: /(?<!\s)\s*\(Could this error message be improved\?[^)]*\)/, to: '' },
   {
     name: 'allocator',
     pattern: /\[enforce fail at [^\]]*\] (?:err == 0|[^.\n]*)\. (?:DefaultCPUAllocator: )?/,
@@ -115,7 +118,7 @@ export const translations: readonly Translation[] = [
   },
   {
     name: 'assertion',
-    pattern: /^([\s\S]*?)\s*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*/,
+    pattern: /^([\s\S]*?)(?<!\s)\s*INTERNAL ASSERT FAILED at "[^"]*":\d+, please report a bug to PyTorch\.\s*/,
     to: 'a check inside libtorch failed ($1): ',
   },
   {
@@ -211,7 +214,7 @@ export const translations: readonly Translation[] = [
   // Except the dispatcher's names and quoted text.
   {
     name: 'snake case',
-    pattern: /"[^"\n]*"|\w+::[\w.]+|\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+_?(?!\w)/g,
+    pattern: /"[^"\n]*"|\b\w+::[\w.]+|\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+_?(?!\w)/g,
     to: (word) => (/^[a-z]\w*$/.test(word) ? jsName(word) : word),
   },
 ];
@@ -252,7 +255,7 @@ export function translated(text: string): string {
 /** The message of a native error, with the public name: "aten::mm: … \n  with self: float32[2, 3]". */
 export function worded(message: string, code: string): string {
   // The rest describes the call: its tensors, and for a model the line of its code.
-  const end = message.search(/(?: \(at [^\n]*:\d+\))?\n {2}with | \(at [^\n]*:\d+\)$/);
+  const end = message.search(/(?: \(at [^\n]{1,999}:\d+\))?\n {2}with | \(at [^\n]{1,999}:\d+\)$/);
   const [text, inputs] = end < 0 ? [message, ''] : [message.slice(0, end), message.slice(end)];
   const head = /^(?:\w+::[\w.]+|\w+): /.exec(text)?.[0] ?? '';
   const body = text.slice(head.length);

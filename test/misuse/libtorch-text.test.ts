@@ -1,5 +1,6 @@
 /** libtorch's messages in JavaScript terms: each entry of the table matches a message that this libtorch really gives. */
 import * as path from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { release } from '../support/release';
 import { LIB, thrown, torch, untyped } from '../support/torch';
 
@@ -144,3 +145,10 @@ test("the addon's own messages are not changed, except the name of the called op
   const text = "fromCopy: argument 'device': expected a device such as 'cpu' or 'cuda:0', got 'Long_name=True'";
   expect(worded(text, 'ERR_TORCH_ARGUMENT')).toBe(text.replace('fromCopy', 'tensor'));
 });
+
+test('a message as long as a text that a model was given does not take minutes', () => {
+  for (const part of ['x', ' ', '\n', '\t', ' (at ', 'Float', '"', 'a_']) {
+    const reword = () => worded(`call: ${part.repeat(200_000)}`, 'ERR_TORCH_RUNTIME').length;
+    expect(runInNewContext('reword()', { reword }, { timeout: 20_000 })).toBeGreaterThan(0);
+  }
+}, 300_000);
