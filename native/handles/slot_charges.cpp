@@ -23,6 +23,26 @@ std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
   return storages;
 }
 
+// Whether elements lie outside of the storage. A call that fails halfway also leaves negative sizes, and products of
+// sizes and strides that no 64 bits hold.
+bool outgrows(const at::Tensor& tensor) {
+  int64_t count = 1;
+  for (const int64_t size : tensor.sizes()) {
+    if (size < 0) return true;
+    if (__builtin_mul_overflow(count, size, &count)) return true;
+  }
+  if (count == 0) return false;
+  int64_t last = tensor.storage_offset();
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    int64_t reach = 0;
+    if (tensor.stride(dim) < 0 || __builtin_mul_overflow(tensor.size(dim) - 1, tensor.stride(dim), &reach) ||
+        __builtin_add_overflow(last, reach, &last)) {
+      return true;
+    }
+  }
+  return static_cast<uint64_t>(last) >= tensor.storage().nbytes() / tensor.element_size();
+}
+
 }  // namespace
 
 accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor) {
@@ -198,12 +218,7 @@ bool SlotTable::empty_if_outgrown(Handle handle) {
 
 bool empty_if_outgrown(const at::Tensor& tensor) {
   if (tensor.layout() != c10::kStrided || storage_of(tensor) == nullptr) return false;
-  if (tensor.is_meta() || tensor.is_nested() || tensor.numel() == 0) return false;  // a nested one has no strides
-  uint64_t last = static_cast<uint64_t>(tensor.storage_offset());
-  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
-    last += static_cast<uint64_t>(tensor.size(dim) - 1) * static_cast<uint64_t>(tensor.stride(dim));
-  }
-  if ((last + 1) * tensor.element_size() <= tensor.storage().nbytes()) return false;
+  if (tensor.is_meta() || tensor.is_nested() || !outgrows(tensor)) return false;  // a nested one has no strides
   tensor.unsafeGetTensorImpl()->set_storage_offset(0);
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
   return true;

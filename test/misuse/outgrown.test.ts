@@ -46,3 +46,23 @@ test(
     expect(fits.toArray()).toEqual([1, 1]);
   }),
 );
+
+test(
+  'a call that fails over sizes, strides or an offset that no 64 bits hold leaves an empty tensor',
+  inScope(() => {
+    const set = (offset: unknown, size: unknown[], stride: unknown[]) => {
+      const t = torch.ones([4]);
+      const error = thrown(() => untyped.Tensor.prototype.set_.call(t, torch.ones([8]), offset, size, stride));
+      expect(error.code).toBe('ERR_TORCH_RUNTIME');
+      expect(t.shape).toEqual([0]);
+    };
+    set(2n ** 62n - 2n ** 30n, [2], [2 ** 30]); // the offset of the last element is 2^62, and so of byte 0
+    set(0, [3, 2], [2 ** 40, 2n ** 62n - 2n ** 41n]);
+    set(0, [2 ** 32, 2 ** 32], [0, 0]);
+    for (const size of [[-1], [-1, -4]]) {
+      const view = torch.ones([8]).narrow(0, 2, 4);
+      expect(thrown(() => untyped.Tensor.prototype.resize_.call(view, size)).code).toBe('ERR_TORCH_RUNTIME');
+      expect(view.shape).toEqual([0]);
+    }
+  }),
+);
