@@ -135,12 +135,41 @@ inline bool has_row_statistics(const at::Tensor& input, size_t dims, const at::T
   return mean.numel() == rows && rstd.numel() == rows;
 }
 
+// Whether negative numbers, of which a block of two has two, come in pairs.
+inline bool are_in_pairs(const int64_t* pivots, int64_t count) {
+  int64_t negative = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (pivots[i] >= 0 && negative % 2 != 0) return false;
+    negative = pivots[i] < 0 ? negative + 1 : 0;
+  }
+  return negative % 2 == 0;
+}
+
 // The row exchanges of an LDL factorization of n rows: 1 to n, or -n to -1 for a block of two.
 inline bool are_block_pivots(const at::Tensor& pivots, const at::Tensor& factors) {
-  if (factors.dim() < 2 || !are_readable(pivots)) return true;
+  if (factors.dim() < 2 || pivots.dim() == 0 || !are_readable(pivots)) return true;
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
-  return all_between(pivots.to(at::kLong).abs(), 1, factors.size(-2));
+  const at::Tensor plain = pivots.to(at::kLong).contiguous();
+  if (!all_between(plain.abs(), 1, factors.size(-2))) return false;
+  const int64_t count = plain.size(-1);
+  for (int64_t first = 0; first < plain.numel(); first += count) {
+    if (!are_in_pairs(plain.data_ptr<int64_t>() + first, count)) return false;
+  }
+  return true;
+}
+
+// Whether all together are a number of rows that 64 bits hold. The op itself refuses negative ones.
+inline bool are_repeats(const at::Tensor& repeats) {
+  if (!are_readable(repeats) || repeats.scalar_type() != at::kLong) return true;
+  const at::Tensor plain = longs_of(repeats);
+  const int64_t* const numbers = plain.data_ptr<int64_t>();
+  int64_t sum = 0;
+  for (int64_t i = 0; i < plain.numel(); ++i) {
+    if (numbers[i] < 0) return true;
+    if (__builtin_add_overflow(sum, numbers[i], &sum)) return false;
+  }
+  return true;
 }
 
 // The steps of a recurrence that a call may take for each element: milliseconds.
