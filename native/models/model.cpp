@@ -11,6 +11,7 @@
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/models/archive_buffer.h"
+#include "native/models/mended_ops.h"
 #include "native/models/reachable.h"
 #include "native/models/script_error.h"
 
@@ -20,6 +21,7 @@ namespace {
 torch::jit::Module read_module(ArchiveBuffer& archive, c10::optional<c10::Device> device) {
   try {
     std::istream stream(&archive);
+    mend_ops();
     return torch::jit::load(stream, device);
   } catch (const c10::OutOfMemoryError&) {
     throw;

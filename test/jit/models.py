@@ -1,4 +1,5 @@
 """Models for the tests, made by PyTorch, with inputs and PyTorch's results: models.py FOLDER."""
+import math
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -253,6 +254,41 @@ class Service(nn.Module):
         return self.classes[i]
 
 
+class Arithmetic(nn.Module):
+    """TorchScript's own ops on integers and texts."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    @torch.jit.export
+    def rest(self, a: int, b: int) -> int:
+        return a % b
+
+    @torch.jit.export
+    def quotient(self, a: int, b: int) -> int:
+        return a // b
+
+    @torch.jit.export
+    def both(self, a: int, b: int) -> Tuple[int, int]:
+        return divmod(a, b)
+
+    @torch.jit.export
+    def divisor(self, a: int, b: int) -> int:
+        return math.gcd(a, b)
+
+    @torch.jit.export
+    def count(self, a: str, b: str) -> int:
+        return a.count(b)
+
+    @torch.jit.export
+    def parts(self, a: str, b: str) -> List[str]:
+        return a.rsplit(b)
+
+    @torch.jit.export
+    def replaced(self, a: str, b: str) -> str:
+        return a.replace(b, "-")
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -273,6 +309,7 @@ save("cnn-training", torch.jit.script(CNN()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))
+save("arithmetic", torch.jit.script(Arithmetic()))
 
 service = Service()
 with torch.no_grad():
