@@ -2,6 +2,7 @@
 import { ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError, describe } from '../errors/errors';
+import { demandNamed } from '../files/named';
 import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { HookList } from '../tensor/hook-list';
@@ -252,10 +253,10 @@ function copyOf(dict: unknown): StateDict {
     for (const [key, value] of dict) made[String(key)] = bare(value);
     return made;
   }
-  if (typeof dict !== 'object' || dict === null || Array.isArray(dict) || isTensor(dict)) {
-    throw argumentError('loadStateDict', 'dict', 'an object or Map of Tensors', dict);
-  }
-  for (const key of Object.keys(dict)) made[key] = bare((dict as StateDict)[key]!);
+  const expected = 'an object or Map of Tensors';
+  if (Array.isArray(dict)) throw argumentError('loadStateDict', 'dict', expected, dict);
+  demandNamed('loadStateDict', 'dict', expected, dict);
+  for (const key of Object.keys(dict as StateDict)) made[key] = bare((dict as StateDict)[key]!);
   return made;
 }
 

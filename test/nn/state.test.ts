@@ -82,3 +82,18 @@ test('uninitialized parameters and buffers, as a program makes them', () => {
     expect(thrown(make).code).toBe('ERR_TORCH_ARGUMENT');
   }
 });
+
+test('a dict that was not awaited is refused, also if keys may be missing', () => {
+  const net = new nn.Linear(2, 2);
+  for (const dict of [Promise.resolve(net.stateDict()), new Date(), new Set(), 5, null]) {
+    const { code, message } = thrown(() =>
+      untyped.nn.Module.prototype.loadStateDict.call(net, dict, { strict: false }),
+    );
+    expect([code, message]).toEqual([
+      'ERR_TORCH_ARGUMENT',
+      expect.stringMatching("^loadStateDict: argument 'dict': expected an object or Map of Tensors, got "),
+    ]);
+  }
+  expect(net.loadStateDict({}, { strict: false }).missingKeys).toEqual(['weight', 'bias']);
+  net.dispose();
+});
