@@ -1,12 +1,15 @@
 /** Stacks of the program that makes a WebAssembly.Memory. */
 import { sep } from 'node:path';
+import { inSource } from '../../lib/observe/audit/compiled';
 import { scriptPath } from '../../lib/observe/audit/script-path';
 import type { Frame } from '../capture/records';
 
 const FRAMES = 32;
 
-/** The stack of the caller of `below`, without Node's frames and those of this folder. */
-export function captureStack(below: (...args: never[]) => unknown): Frame[] {
+/** The stack of the caller of `below`, without Node's frames and those of this folder, in the lines of the sources. */
+export const captureStack = (below: (...args: never[]) => unknown): Frame[] => framesBelow(below).map(inSource);
+
+function framesBelow(below: (...args: never[]) => unknown): Frame[] {
   const holder: { stack?: NodeJS.CallSite[] } = {};
   const { prepareStackTrace, stackTraceLimit } = Error;
   try {

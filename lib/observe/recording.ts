@@ -9,6 +9,7 @@ import { restoring } from '../errors/turn';
 import { Flag } from '../generated/codes';
 import { printable } from '../libtorch/printable';
 import { watchCollections } from './audit/collections';
+import { inSource } from './audit/compiled';
 import { watchGraphs } from './audit/graphs';
 import { answerHeap, leaveHeap } from './audit/heap';
 import { currentLabel, labelsOf } from './audit/label';
@@ -65,7 +66,7 @@ export function siteNumber(native: AuditNative, depth: number, below: (...args: 
 export function numberOf(native: AuditNative, { key, frames }: Stack): number {
   let id = siteIds.get(key);
   if (id === undefined) {
-    id = native.auditDefineSite(JSON.stringify(frames()));
+    id = native.auditDefineSite(JSON.stringify(frames().map(inSource)));
     siteIds.set(key, id);
   }
   return id;

@@ -7,6 +7,7 @@ import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { HeapFiles, HeapNative } from '../../addon/recorder';
+import { inSource } from './compiled';
 import type { Frame } from './stack';
 
 /** The addon's other functions that are used here. */
@@ -98,7 +99,7 @@ function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): obj
     rows.push(handle, bytes, site, scope);
     if (site !== 0 && !stacks.has(site)) stacks.set(site, JSON.parse(native.auditSite(site) || '[]') as Frame[]);
     const opening = native.scopeOpenings?.of(scope);
-    if (opening !== undefined) openings.set(scope, opening);
+    if (opening !== undefined) openings.set(scope, opening.map(inSource));
     if (at < MAX_GRAPH_CHECKS * READ && hasGraph(library, handle)) graphs++;
   }
   const memory = library.memory();

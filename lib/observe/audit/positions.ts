@@ -3,6 +3,7 @@ import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { printable } from '../../libtorch/printable';
+import { inSource } from './compiled';
 import { readRegular } from './regular-file';
 import { scriptPath } from './script-path';
 import type { Frame } from './stack';
@@ -30,7 +31,7 @@ export function frameText(frame: Frame): string {
 /** The position of a frame in the original source, if a map is found. */
 export function original(frame: Frame): Omit<Frame, 'function'> {
   const map = mapOf(frame.file);
-  if (map === undefined || frame.line < 1) return frame;
+  if (map === undefined || frame.line < 1) return inSource(frame);
   const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1));
   if (!('originalSource' in entry) || entry.originalSource === undefined) return frame;
   return { file: scriptPath(entry.originalSource), line: entry.originalLine + 1, column: entry.originalColumn + 1 };

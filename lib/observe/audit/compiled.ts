@@ -1,0 +1,77 @@
+/**
+ * Positions in code that was compiled in memory, by tsx, ts-node, Jest or Node itself: the script has the name of its source, and
+ * its source map is in no file. Only the program knows the map: Node does (`--enable-source-maps`, which tsx switches on), or
+ * a translation of stacks in `Error.prepareStackTrace` (ts-node, Jest, Vitest).
+ */
+import { AssertionError } from 'node:assert';
+import { findSourceMap } from 'node:module';
+import * as path from 'node:path';
+import { scriptPath } from './script-path';
+import type { Frame } from './stack';
+
+const no = () => false;
+const nothing = () => null;
+
+/** A call site for stack formatters. Its methods are on the prototype, because some formatters copy them from there. */
+function callSite({ file, line, column, function: name }: Frame): object {
+  const methods = {
+    getFileName: () => file,
+    getScriptNameOrSourceURL: () => file,
+    getLineNumber: () => line,
+    getColumnNumber: () => column,
+    getFunctionName: () => name,
+    getTypeName: nothing,
+    getMethodName: nothing,
+    getFunction: () => undefined,
+    getThis: () => undefined,
+    getEvalOrigin: () => undefined,
+    getPromiseIndex: nothing,
+    isToplevel: () => true,
+    isNative: no,
+    isEval: no,
+    isConstructor: no,
+    isAsync: no,
+    isPromiseAll: no,
+    toString: () => `${name} (${file}:${line}:${column})`,
+  };
+  return Object.create(methods);
+}
+
+/** A Jest test has its own globals, but Node falls back to the main ones, where Jest installs its translation. */
+const errors = [Error, Object.getPrototypeOf(AssertionError) as ErrorConstructor];
+
+/** The position to which the program's translation of stacks moves a frame; undefined if it does not move it. */
+export function throughFormatter(frame: Frame): Frame | undefined {
+  for (const { prepareStackTrace } of errors) {
+    if (typeof prepareStackTrace !== 'function') continue;
+    let text: unknown;
+    try {
+      text = prepareStackTrace(new Error('site'), [callSite(frame) as NodeJS.CallSite]);
+    } catch {
+      continue; // a custom formatter that needs more than these methods
+    }
+    const found = typeof text === 'string' ? /\n\s+at (?:.* \()?(.+?):(\d+):(\d+)\)?$/.exec(text) : null;
+    if (found === null) continue;
+    const [, file, line, column] = found as unknown as [string, string, string, string];
+    const moved = { ...frame, file: scriptPath(file), line: Number(line), column: Number(column) };
+    if (moved.file !== frame.file || moved.line !== frame.line || moved.column !== frame.column) return moved;
+  }
+  return undefined;
+}
+
+/**
+ * The frame at the line of its source, if it was compiled in memory from the file of its name. All other frames are unchanged:
+ * leak-audit reads their source maps from files.
+ */
+export function inSource(frame: Frame): Frame {
+  if (!path.isAbsolute(frame.file) || frame.line < 1) return frame;
+  const moved = throughNode(frame) ?? throughFormatter(frame);
+  return moved?.file === frame.file ? moved : frame;
+}
+
+function throughNode(frame: Frame): Frame | undefined {
+  const entry = findSourceMap(frame.file)?.findEntry(frame.line - 1, Math.max(0, frame.column - 1));
+  if (entry === undefined || !('originalSource' in entry) || entry.originalSource === undefined) return undefined;
+  const { originalSource, originalLine, originalColumn } = entry;
+  return { ...frame, file: scriptPath(originalSource), line: originalLine + 1, column: originalColumn + 1 };
+}
