@@ -1,7 +1,8 @@
 /** The layout of capture files, which native/audit/capture_file.h writes and docs/capture-format.md specifies. */
 import { crc32 } from 'node:zlib';
+import { MAGIC } from '../files/recorded';
 
-export const MAGIC = 'LTNAUDIT';
+export { MAGIC };
 export const FORMAT_VERSION = 2;
 export const HEADER_BYTES = 16;
 /** Offsets of the header's flags: those of the owning process, and those that other processes may set. */

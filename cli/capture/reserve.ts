@@ -2,6 +2,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { UsageError } from '../errors/errors';
+import { writerOf } from '../files/recorded';
 import { OWNER_ALONE, writeOpen } from '../files/whole-file';
 import { Flag, fileHeader } from './format';
 
@@ -36,6 +37,10 @@ export function reserve(file: string, advice = 'Name another with -o FILE'): num
     // Do not replace a device: programs that write to /dev/null would then fill the disk.
     if (there !== undefined && !there.isFile() && !there.isSymbolicLink())
       throw new UsageError(`cannot write ${file}: not a regular file. ${advice}`);
+    // Its recording would end without a word, and its report would be that of another program.
+    const writer = writerOf(file);
+    if (writer !== undefined)
+      throw new UsageError(`cannot write ${file}: process ${writer} writes a capture there. ${advice}`);
     return writeOpen(file, fileHeader(Flag.reserved), OWNER_ALONE);
   } catch (error) {
     if (error instanceof UsageError) throw error;

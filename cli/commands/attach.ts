@@ -11,7 +11,7 @@ import { isForLive, reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
-import { checkDistinct, checkWritable } from '../terminal/output';
+import { checkDistinct, checkOutput, checkWritable } from '../terminal/output';
 import { printable } from '../terminal/printable';
 import { nearName } from '../terminal/size';
 import { parseDuration } from '../terminal/units';
@@ -81,7 +81,8 @@ async function attach(pidText: string, options: Options): Promise<Report | undef
   if (options.output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
   const { output, html, json } = options;
   checkDistinct({ '-o': output, '--html': html, '--json': json });
-  for (const file of [html, json, output]) checkWritable(file);
+  checkWritable(output);
+  for (const file of [html, json]) checkOutput(file);
   const connection = await Connection.open(pidText);
   try {
     const { file, fd } = await begin(connection, options);

@@ -11,7 +11,7 @@ import { readSuppressions } from '../check/suppressions';
 import { UsageError } from '../errors/errors';
 import { renderJunit } from '../reporters/junit';
 import { renderSarif } from '../reporters/sarif';
-import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
+import { checkDistinct, checkOutput, writeOutput } from '../terminal/output';
 import { printableAll } from '../terminal/printable';
 import { progress, showJudged } from '../terminal/progress';
 import { counted, parseBytes, parseCount, parseDuration } from '../terminal/units';
@@ -84,7 +84,7 @@ function run(files: string[], options: Options): number {
     '--junit': junit,
     '--sarif': sarif,
   });
-  for (const output of [junit, sarif, writeBaseline]) checkWritable(output);
+  for (const output of [junit, sarif, writeBaseline]) checkOutput(output);
   const suppressions = options.suppressions === undefined ? [] : readSuppressions(options.suppressions);
   const known = options.baseline === undefined ? undefined : readBaseline(options.baseline);
   const folder = process.cwd();

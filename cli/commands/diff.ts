@@ -9,7 +9,7 @@ import { loadCapture } from '../capture/load';
 import { ExitCode } from '../errors/errors';
 import { renderDiff } from '../reporters/diff';
 import { colorsFor } from '../terminal/colors';
-import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../terminal/output';
+import { checkDistinct, checkOutput, terminalColumns, writeOutput } from '../terminal/output';
 import { jsonText, printableAll } from '../terminal/printable';
 import { progress, showJudged } from '../terminal/progress';
 import { print } from '../terminal/writers';
@@ -45,7 +45,7 @@ Examples:
     .action((a: string, b: string, options: Options) => {
       const { json, device } = options;
       for (const file of [a, b]) checkDistinct({ [file]: file, '--json': json });
-      checkWritable(json);
+      checkOutput(json);
       const redaction = new Redaction(); // shared, so that a site has the same number in both
       const loaded = [loadCapture(a), loadCapture(b)];
       checkDevice(

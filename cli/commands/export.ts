@@ -7,7 +7,7 @@ import { STACK_VALUES, type StackValue, stackTotals } from '../analysis/stacks';
 import { loadCapture } from '../capture/load';
 import { ExitCode, UsageError } from '../errors/errors';
 import { formats } from '../exporters';
-import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
+import { checkDistinct, checkOutput, writeOutput } from '../terminal/output';
 import { progress, showJudged } from '../terminal/progress';
 
 interface Options {
@@ -61,7 +61,7 @@ function exportAll(file: string, options: Options): void {
     'the capture': file,
     ...Object.fromEntries(files.map(({ format, out }) => [`--${format.name}`, out])),
   });
-  for (const { out } of files) checkWritable(out);
+  for (const { out } of files) checkOutput(out);
 
   const loaded = loadCapture(file);
   const { capture } = loaded;

@@ -12,7 +12,7 @@ import { ExitCode, UsageError } from '../errors/errors';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
-import { checkDistinct, checkWritable } from '../terminal/output';
+import { checkDistinct, checkOutput, checkWritable } from '../terminal/output';
 import { WasmRecording } from '../wasm/recording';
 import { withWasm } from '../wasm/report';
 import { HeapAtEnd } from '../why/at-end';
@@ -74,15 +74,16 @@ async function run(program: string[], options: Options): Promise<number> {
   const { output, html, json } = options;
   checkDistinct({ '-o': output, '--html': html, '--json': json });
   if (output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
-  for (const file of [html, json, output]) checkWritable(file);
+  checkWritable(output);
+  for (const file of [html, json]) checkOutput(file);
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
+  const fd = reserve(file); // open for writing until the end: another run then does not take the name
   removeChildren(file);
   removeBeside(file);
-  fs.closeSync(reserve(file));
   let result: Result;
   try {
-    result = await record(program, file, options);
+    result = await record(program, { file, fd }, options);
   } finally {
     if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
   }
@@ -97,11 +98,15 @@ interface Result {
   report: Report;
 }
 
-async function record(program: string[], file: string, options: Options): Promise<Result> {
+async function record(
+  program: string[],
+  { file, fd }: { file: string; fd: number },
+  options: Options,
+): Promise<Result> {
   const heap = options.why ? new HeapAtEnd() : undefined;
   const wasm = options.wasm ? new WasmRecording(roundMs(options)) : undefined;
   try {
-    const follower = new CaptureFollower(file);
+    const follower = new CaptureFollower(file, fd);
     const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
     const settings = {
       file,

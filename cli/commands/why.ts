@@ -5,7 +5,7 @@ import { withProcess } from '../attach/connection';
 import { ExitCode, UsageError } from '../errors/errors';
 import { renderWhy } from '../reporters/why';
 import { colorsFor } from '../terminal/colors';
-import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
+import { checkDistinct, checkOutput, writeOutput } from '../terminal/output';
 import { jsonText, printable, printableAll } from '../terminal/printable';
 import { print, printError } from '../terminal/writers';
 import { analyseHeap } from '../why/analyst';
@@ -46,7 +46,7 @@ Examples:
     .action(async (given: string, options: Options) => {
       const { json } = options;
       checkDistinct({ 'the file': given, '--json': json });
-      checkWritable(json);
+      checkOutput(json);
       const report = await why(given, options);
       if (json !== '-') {
         const shown = printableAll(report);

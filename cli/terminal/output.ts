@@ -2,6 +2,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { UsageError } from '../errors/errors';
+import { isCapture } from '../files/recorded';
 import { writeWholeFile } from '../files/whole-file';
 import { progress } from './progress';
 import { terminalSize } from './size';
@@ -73,6 +74,13 @@ function realPlace(file: string): string {
   } catch {
     return place; // checkWritable reports the problem
   }
+}
+
+/** The same for an output that is not a capture: it must not replace one, as in `report --json a.ltna b.ltna`. */
+export function checkOutput(file: string | undefined): void {
+  checkWritable(file);
+  if (file !== undefined && file !== '-' && isCapture(file))
+    throw new UsageError(`cannot write ${file}: it is a capture, which would be lost. Name another file`);
 }
 
 /** Checks before a long run that the file can be created. */
