@@ -1,6 +1,8 @@
 /** Each template, made with the packed library: it compiles, its tests pass, and its leak check passes and can fail. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
+import * as net from 'node:net';
 import * as path from 'node:path';
 import { folder } from '../package/folder';
 import { packed } from '../package/tarball';
@@ -94,11 +96,26 @@ async function starts(app: string, signal: 'SIGINT' | 'SIGTERM', to: 'npm' | 'al
   expect(stdout.match(/all requests are answered/g)).toHaveLength(1);
 }
 
+/** A client that stops in the middle of its request does not hold the service for ever. */
+async function endsWithStalledClient(app: string): Promise<void> {
+  const env = environment({ PORT: '0', GRACE_MS: '100' });
+  const { child, ended, shows } = startProgram(process.execPath, [path.join(app, 'dist/src/main.js')], env);
+  const port = Number((await shows(/listening on \S+:(\d+)\n/))[1]);
+  const client = net.connect(port, '127.0.0.1');
+  client.on('error', () => {}); // the service cuts it off
+  client.write('POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n{"features"');
+  await once(client, 'data'); // it reads the body
+  child.kill('SIGTERM');
+  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/requests did not end\n$/), stderr: '' });
+  client.destroy();
+}
+
 it('service', async () => {
   const app = await project('service');
   await starts(app, 'SIGTERM', 'npm');
+  await endsWithStalledClient(app);
   await starts(app, 'SIGINT', 'all');
-  expect(await succeeds(app, 'test')).toMatch(/# pass 4\n# fail 0/);
+  expect(await succeeds(app, 'test')).toMatch(/# pass 5\n# fail 0/);
   expect(await succeeds(app, 'run', 'leaks')).toMatch(/requests answered[\s\S]*CLEAN/);
   // A model that remembers its inputs.
   change(app, 'src/model.ts', 'export interface Prediction', 'const seen: Tensor[] = [];\nexport interface Prediction');

@@ -1,10 +1,10 @@
-/** Starts the service: `npm start`. Environment: PORT, HOST, MEMORY_LIMIT. */
+/** Starts the service: `npm start`. Environment: PORT, HOST, MEMORY_LIMIT, GRACE_MS. */
 import type { AddressInfo } from 'node:net';
 import torch from 'libtorch-node';
 import { loadModel } from './model.js';
 import { makeServer } from './server.js';
 
-const { PORT = '8080', HOST = '127.0.0.1', MEMORY_LIMIT = String(512 * 1024 ** 2) } = process.env;
+const { PORT = '8080', HOST = '127.0.0.1', MEMORY_LIMIT = String(512 * 1024 ** 2), GRACE_MS = '5000' } = process.env;
 
 /** A whole number from the environment. */
 function wholeNumber(name: string, text: string): number {
@@ -15,6 +15,7 @@ function wholeNumber(name: string, text: string): number {
 }
 
 const port = wholeNumber('PORT', PORT);
+const graceMs = wholeNumber('GRACE_MS', GRACE_MS);
 torch.setMemoryLimit(wholeNumber('MEMORY_LIMIT', MEMORY_LIMIT));
 torch.setNumThreads(1); // small ops are faster on one thread
 
@@ -30,11 +31,17 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     if (stopping) return;
     stopping = true;
+    let cutOff = false;
     server.close(() => {
-      console.log('all requests are answered');
+      console.log(cutOff ? 'closed connections whose requests did not end' : 'all requests are answered');
       // Without it Node would remove these handlers before it ends, and a late signal would end it with another status.
       process.exit();
     });
     server.closeIdleConnections();
+    // A client that stops in the middle of its request would hold the service: once closed, Node does not check requestTimeout.
+    setTimeout(() => {
+      cutOff = true;
+      server.closeAllConnections();
+    }, graceMs).unref();
   });
 }

@@ -1,7 +1,7 @@
 /** The service: requests in, answers out. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import torch from 'libtorch-node';
-import { FEATURES, type Model, predict } from './model.js';
+import { FEATURES, type Model, type Prediction, predict } from './model.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 
@@ -40,9 +40,15 @@ function featuresOf(text: string): number[] {
   return features as number[];
 }
 
+/** Numbers beyond float32 are infinite in a tensor, and JSON has no NaN: without this check the probability would be null. */
+function answerable(prediction: Prediction): Prediction {
+  if (Number.isFinite(prediction.probability)) return prediction;
+  throw new Refusal(400, 'expected features for which the model has a finite answer');
+}
+
 async function answer(model: Model, request: IncomingMessage): Promise<unknown> {
   const { method, url } = request;
-  if (method === 'POST' && url === '/predict') return predict(model, featuresOf(await bodyOf(request)));
+  if (method === 'POST' && url === '/predict') return answerable(predict(model, featuresOf(await bodyOf(request))));
   if (method === 'GET' && url === '/healthz') return { ok: true, memory: torch.memory() };
   throw new Refusal(404, 'expected POST /predict or GET /healthz');
 }
@@ -62,6 +68,7 @@ export function makeServer(model: Model): Server {
     try {
       send(response, 200, await answer(model, request));
     } catch (error) {
+      if (response.destroyed) return; // the client has gone, which is no error of the service
       const status = statusOf(error);
       if (status === 413) response.shouldKeepAlive = false; // the rest of the body is not read
       if (status === 500) console.error(error);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { assertNoTensorLeaks } from 'libtorch-node/testing';
 import { LABELS, loadModel, type Prediction } from '../src/model.js';
@@ -32,8 +32,21 @@ test('wrong requests are refused', async () => {
     assert.deepEqual([body, response.status], [body, 400]);
     assert.match(await response.text(), /expected/);
   }
+  const large = await post('{"features": [1e308, 1, 1, 1]}'); // infinite in float32
+  assert.equal(large.status, 400);
+  assert.match(await large.text(), /finite/);
   assert.equal((await post(' '.repeat(100_000))).status, 413);
   assert.equal((await fetch(`${url}/nothing`)).status, 404);
+});
+
+test('a client that leaves in the middle of a request is not logged as an error', async (t) => {
+  const log = t.mock.method(console, 'error', () => {});
+  const gone = new Promise((resolve) => server.once('request', (request) => request.once('close', resolve)));
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write('POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"features"', () => socket.destroy());
+  await gone;
+  await new Promise(setImmediate); // until the service has seen it
+  assert.equal(log.mock.callCount(), 0);
 });
 
 test('the health of the service', async () => {
