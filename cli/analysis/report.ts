@@ -163,6 +163,8 @@ export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-t
 export interface Summary {
   command: string;
   pid: number | null;
+  /** Whose figures these are: more than one with `--follow-children`, or if several captures are merged. */
+  processes: number;
   mode: 'counters' | 'sample' | 'full' | null;
   startedAt: number | null;
   durationMs: number;

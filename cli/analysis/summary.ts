@@ -85,6 +85,7 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
   return {
     command: start?.command ?? '',
     pid: start?.pid ?? null,
+    processes: capture.processes.length,
     mode: start?.mode ?? null,
     startedAt: start?.startedAt ?? null,
     durationMs: capture.durationMs,

@@ -10,7 +10,11 @@ const MAX_PROGRAM = 120;
 const programOf = ({ command }: Summary) =>
   command === '' || command.length > MAX_PROGRAM || command === '(redacted)' ? '…' : command;
 
-const again = (options: string, summary: Summary) => `leak-audit run ${options}-- ${programOf(summary)}`;
+/** A program and its children, recorded with `--follow-children`. */
+const isFamily = ({ processes, summary }: Report) => processes === undefined && summary.processes > 1;
+
+const again = (options: string, report: Report) =>
+  `leak-audit run ${options}${isFamily(report) ? '--follow-children ' : ''}-- ${programOf(report.summary)}`;
 
 /** For a process that still runs: recorded by attach until it was detached. */
 const runs = ({ attached, ended, pid }: Summary) => attached && pid !== null && ended !== 'exit' && ended !== 'killed';
@@ -18,22 +22,26 @@ const runs = ({ attached, ended, pid }: Summary) => attached && pid !== null && 
 const atSite = (site: SiteReport) => (site.line > 0 ? ` --site ${path.basename(site.file)}:${site.line}` : '');
 
 /** The command with what it is for; undefined if there is none. */
-export function nextCommand({ verdict, summary, sites }: Report): string | undefined {
+export function nextCommand(report: Report): string | undefined {
+  const { verdict, summary, sites } = report;
   const worst = sites[0];
   if (verdict === 'leak') {
     if (worst === undefined || worst.heldBy !== undefined || worst.graph !== null) return undefined;
-    const command = runs(summary) ? `leak-audit why ${summary.pid}${atSite(worst)}` : again('--why ', summary);
+    // At the end only the first process tells what holds its tensors, and the leak may be in another.
+    if (isFamily(report))
+      return 'leak-audit why PID   (what holds them, while it runs; leak-audit ps lists the processes)';
+    const command = runs(summary) ? `leak-audit why ${summary.pid}${atSite(worst)}` : again('--why ', report);
     return `${command}   (what holds them)`;
   }
   if (verdict !== 'insufficient') return undefined;
   const { insufficient, sufficientMs } = summary;
-  if (insufficient === 'counters') return again('--mode full ', summary);
+  if (insufficient === 'counters') return again('--mode full ', report);
   if (sufficientMs !== null) {
     const time = formatDuration(1000 * Math.ceil(sufficientMs / 1000));
     const flag = `${Math.ceil(sufficientMs / 1000)}s`;
     return runs(summary)
       ? `leak-audit attach ${summary.pid} --duration ${flag}`
-      : `${again('', summary)}   (for ${time} or longer)`;
+      : `${again('', report)}   (for ${time} or longer)`;
   }
-  return worst !== undefined && isYoungAndGrowing(worst) ? again('--why ', summary) : undefined;
+  return worst !== undefined && isYoungAndGrowing(worst) ? again('--why ', report) : undefined;
 }

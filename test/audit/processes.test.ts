@@ -6,6 +6,7 @@ import { analyse } from '../../cli/analysis/analyse';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { joinChildren, removeChildren } from '../../cli/capture/join';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
+import { nextCommand } from '../../cli/wording/next';
 import { Service, until } from '../support/service';
 import { CaptureBuilder } from './capture-builder';
 import { CLI, leakAudit } from './command';
@@ -92,6 +93,10 @@ test('a child that leaked until its end is a leak', () => {
   joinChildren(file);
   const report = analyse(readCapture(file));
   expect(report.sites[0]).toMatchObject({ file: '/child.js', verdict: 'leak', liveTensors: 0 });
+  // `run --why` would record and ask the parent alone.
+  expect(nextCommand(report)).toMatch(/^leak-audit why PID {3}\(/);
+  const short = { verdict: 'insufficient' as const, summary: { ...report.summary, sufficientMs: 5000 } };
+  expect(nextCommand({ ...report, ...short })).toMatch(/^leak-audit run --follow-children -- /);
 });
 
 test.each([
