@@ -22,14 +22,14 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
   const heap = HeapSnapshot.read(fd, WANTED);
   const known = wellKnownOf(heap);
   const { folder, redaction } = options;
-  const words = wordsFor(folder, redaction);
+  const given = facts ?? NO_FACTS;
+  const words = wordsFor(folder, redaction, given.compiled);
   const scripts = new Scripts(heap, known);
   const modules = new EsModules(heap, known);
   const globals = globalsOf(heap, known);
   const paths = new Paths(heap, known, scripts, modules, globals, isOwnFile);
   const names = new Names(heap, known, scripts, modules, paths, words, globals, isOwnFile);
   const groups = new Groups(paths, names);
-  const given = facts ?? NO_FACTS;
   const sites = new Sites(given, options);
   const rows = rowsOf(given);
   const seen = new Set<number>();

@@ -20,6 +20,8 @@ export interface Facts {
   stacks: ReadonlyMap<number, Frame[]>;
   /** Where open scopes were opened, if recorded. */
   openings: ReadonlyMap<number, Frame[]>;
+  /** Files that were compiled in memory: lines in the heap are not those of the source. */
+  compiled: ReadonlySet<string>;
   tokens: number;
   /** Tensors that carry a graph. */
   graphs: number;
@@ -34,6 +36,7 @@ export const NO_FACTS: Facts = {
   tensors: [],
   stacks: new Map(),
   openings: new Map(),
+  compiled: new Set(),
   tokens: 0,
   graphs: 0,
   hiddenBytes: 0,
@@ -67,6 +70,9 @@ export function factsOf(text: string): Facts {
     tensors: tensors as number[],
     stacks: stacks('stacks'),
     openings: stacks('openings'),
+    compiled: new Set(
+      list(given.compiled ?? [], 'facts.compiled', MAX_SITES).map((one) => names.text(one, 'facts.compiled')),
+    ),
     tokens: amount(given.tokens, 'facts.tokens'),
     graphs: amount(given.graphs, 'facts.graphs'),
     hiddenBytes: amount(given.hiddenBytes, 'facts.hiddenBytes'),

@@ -6,7 +6,8 @@ import { SourceMaps } from '../code/source-maps';
 import { position, relativeFile } from '../wording/position';
 import type { Words } from './names';
 
-export function wordsFor(folder: string, redaction: Redaction | undefined): Words {
+/** `compiled`: files whose lines in the heap are those of code that was compiled in memory, so only the file is named. */
+export function wordsFor(folder: string, redaction: Redaction | undefined, compiled: ReadonlySet<string>): Words {
   const maps = new SourceMaps();
   const written = (file: string, line: number, column: number) => {
     const frame = maps.resolve({ file: scriptPath(file), line, column, function: '' });
@@ -21,6 +22,7 @@ export function wordsFor(folder: string, redaction: Redaction | undefined): Word
     },
     place: (file, line, column) => {
       const frame = written(file, line, column);
+      if (compiled.has(scriptPath(file))) return relativeFile(frame, folder);
       return `${position(frame, folder).replace(/:\d+$/, '')}`;
     },
   };

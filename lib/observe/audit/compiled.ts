@@ -59,6 +59,12 @@ export function throughFormatter(frame: Frame): Frame | undefined {
   return undefined;
 }
 
+/** Files whose positions were translated. */
+const compiled = new Set<string>();
+
+/** Files that were compiled in memory, as far as frames of them have been translated. */
+export const compiledFiles = (): string[] => [...compiled];
+
 /**
  * The frame at the line of its source, if it was compiled in memory from the file of its name. All other frames are unchanged:
  * leak-audit reads their source maps from files.
@@ -66,7 +72,9 @@ export function throughFormatter(frame: Frame): Frame | undefined {
 export function inSource(frame: Frame): Frame {
   if (!path.isAbsolute(frame.file) || frame.line < 1) return frame;
   const moved = throughNode(frame) ?? throughFormatter(frame);
-  return moved?.file === frame.file ? moved : frame;
+  if (moved?.file !== frame.file) return frame;
+  compiled.add(frame.file);
+  return moved;
 }
 
 function throughNode(frame: Frame): Frame | undefined {

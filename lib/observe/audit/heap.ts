@@ -7,7 +7,7 @@ import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { HeapFiles, HeapNative } from '../../addon/recorder';
-import { inSource } from './compiled';
+import { compiledFiles, inSource } from './compiled';
 import type { Frame } from './stack';
 
 /** The addon's other functions that are used here. */
@@ -111,6 +111,7 @@ function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): obj
     tensors: rows,
     stacks: [...stacks],
     openings: [...openings],
+    compiled: compiledFiles(),
     tokens: memory.tokens,
     graphs,
     hiddenBytes: Math.max(0, memory.allocatedBytes - memory.bytes),
