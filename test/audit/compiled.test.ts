@@ -91,3 +91,22 @@ test.each([
   expect(held!.path.join(' → ')).toMatch(/listener of 'data' \([^:]*app\.ts\)/);
   expect(wasm.sites[0]).toMatchObject({ file: source, line: at('new WebAssembly').line });
 });
+
+test('a formatter that makes tensors itself is not called for their stacks', async () => {
+  const program = path.join(folder, 'making.cjs');
+  fs.writeFileSync(
+    program,
+    `const torch = require('libtorch-node');
+    let calls = 0;
+    Error.prepareStackTrace = (error) => {
+      calls++;
+      torch.ones([1]).dispose();
+      return String(error);
+    };
+    torch.ones([2]).dispose();
+    Error.prepareStackTrace = undefined;
+    console.log(calls < 10 ? 'few' : calls);`,
+  );
+  const { stdout } = await auditProgram('run', '--quiet', '--json', `${program}.json`, '--', process.execPath, program);
+  expect(stdout).toMatch(/^few\n/);
+});

@@ -40,8 +40,21 @@ function callSite({ file, line, column, function: name }: Frame): object {
 /** A Jest test has its own globals, but Node falls back to the main ones, where Jest installs its translation. */
 const errors = [Error, Object.getPrototypeOf(AssertionError) as ErrorConstructor];
 
+/** Whether a formatter is at work: one that makes tensors itself would be called for their stacks without end. */
+let isFormatting = false;
+
 /** The position to which the program's translation of stacks moves a frame; undefined if it does not move it. */
 export function throughFormatter(frame: Frame): Frame | undefined {
+  if (isFormatting) return undefined;
+  isFormatting = true;
+  try {
+    return formatted(frame);
+  } finally {
+    isFormatting = false;
+  }
+}
+
+function formatted(frame: Frame): Frame | undefined {
   for (const { prepareStackTrace } of errors) {
     if (typeof prepareStackTrace !== 'function') continue;
     let text: unknown;
