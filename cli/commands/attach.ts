@@ -9,7 +9,7 @@ import { loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
 import { isForLive, reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
-import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
+import { checkSampling, intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
 import { checkDistinct, checkOutput, checkWritable } from '../terminal/output';
 import { printable } from '../terminal/printable';
@@ -80,6 +80,7 @@ async function attach(pidText: string, options: Options): Promise<Report | undef
     throw new UsageError('--why cannot be combined with --background: use leak-audit why PID while the process runs');
   if (options.output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
   const { output, html, json } = options;
+  checkSampling(options);
   checkDistinct({ '-o': output, '--html': html, '--json': json });
   checkWritable(output);
   for (const file of [html, json]) checkOutput(file);

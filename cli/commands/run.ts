@@ -10,7 +10,7 @@ import { CaptureFollower } from '../capture/reader';
 import { reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
 import { type Ending, exitBySignal, runChild } from '../run/child';
-import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
+import { checkSampling, intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
 import { checkDistinct, checkOutput, checkWritable } from '../terminal/output';
 import { WasmRecording } from '../wasm/recording';
@@ -72,6 +72,7 @@ Examples:
 async function run(program: string[], options: Options): Promise<number> {
   if (program.length === 0) throw new UsageError('no program given: leak-audit run [options] -- node app.js …');
   const { output, html, json } = options;
+  checkSampling(options);
   checkDistinct({ '-o': output, '--html': html, '--json': json });
   if (output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
   checkWritable(output);

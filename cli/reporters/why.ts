@@ -19,7 +19,7 @@ export function renderWhy(
   const { heldBy, threads } = report;
   if (heldBy.length === 0)
     return site === undefined
-      ? 'no live tensor is held by anything\n'
+      ? 'no live tensor of this process is held by anything\n'
       : `no live tensor was made at ${site}; lines are known only while the process is recorded\n`;
   const lines: string[] = [];
   for (const { path, sites, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {

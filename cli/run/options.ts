@@ -48,6 +48,11 @@ export function intervalOption(command: Command): Command {
   );
 }
 
+export function checkSampling({ mode, sampleBytes }: RecordingOptions): void {
+  if (sampleBytes !== undefined && mode !== 'sample')
+    throw new UsageError(`--sample-bytes: expected --mode sample beside it, got --mode ${mode}`);
+}
+
 /** What `--sample-bytes` means to the recorder. */
 export const samplingOf = ({ sampleBytes }: RecordingOptions) => ({
   sampleBytes: sampleBytes ?? DEFAULT_SAMPLE_BYTES,

@@ -86,6 +86,7 @@ export function checkOutput(file: string | undefined): void {
 /** Checks before a long run that the file can be created. */
 export function checkWritable(file: string | undefined): void {
   if (file === undefined || file === '-') return;
+  if (file === '') throw new UsageError("expected the name of a file to write, got ''");
   const folder = path.dirname(path.resolve(file));
   try {
     fs.accessSync(folder, fs.constants.W_OK);

@@ -227,6 +227,8 @@ test.each([
   [['run', '--frames', '0', '--', 'node'], 'expected 1 to 64, got 0'],
   [['run', '--max-size', '1000', '--', 'node'], 'expected at least 256.0 KiB'],
   [['run', '--sample-bytes', 'few', '--', 'node'], 'expected a size'],
+  [['run', '--sample-bytes', '4KiB', '--', 'node'], 'expected --mode sample beside it, got --mode full'],
+  [['run', '-o', '', '--', 'node'], "expected the name of a file to write, got ''"],
   [['run', '--html', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
   [['run', '--json', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
   [['run', '--', '/no/such/program'], 'not found'],

@@ -108,5 +108,5 @@ test('names outside the string table and cycles are not read', async () => {
   const file = path.join(folder, 'loop.heapsnapshot');
   fs.writeFileSync(file, snapshotOf({ edges: [1, 4_000_000_000, 0] }));
   const { code, stdout } = await leakAudit('why', file);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'no live tensor is held by anything\n' });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'no live tensor of this process is held by anything\n' });
 });
