@@ -34,7 +34,7 @@ export interface ProcessList {
 }
 
 /** The ids of processes that listen, each in its own pid namespace. */
-function listening(): Set<number> {
+export function listening(): Set<number> {
   let table: string;
   try {
     table = fs.readFileSync('/proc/net/unix', 'utf8');

@@ -4,6 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Report } from '../analysis/report';
+import { watchUnrecorded } from '../attach/unrecorded';
 import { joinChildren, removeChildren } from '../capture/join';
 import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
@@ -12,7 +13,9 @@ import { ExitCode, UsageError } from '../errors/errors';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { checkSampling, intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
+import { colorsFor } from '../terminal/colors';
 import { checkDistinct, checkOutput, checkWritable } from '../terminal/output';
+import { printError } from '../terminal/writers';
 import { WasmRecording } from '../wasm/recording';
 import { withWasm } from '../wasm/report';
 import { HeapAtEnd } from '../why/at-end';
@@ -120,8 +123,12 @@ async function record(
       command: program.map(quoted).join(' '),
       ...(heap === undefined ? {} : { why: heap.files }),
     };
+    const stopWatching = options.followChildren === true ? () => {} : watchUnrecorded(noteUnrecorded);
     const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings), ...wasm?.variables() }).finally(
-      stopShowing,
+      () => {
+        stopWatching();
+        stopShowing();
+      },
     );
     const capture = whole(file, follower);
     const held = await heap?.answers();
@@ -138,6 +145,12 @@ async function record(
     wasm?.close();
   }
 }
+
+const noteUnrecorded = (pid: number) =>
+  printError(
+    `${colorsFor(process.stderr).yellow('leak-audit:')} process ${pid} of the program uses the library too and is not recorded; ` +
+      'with --follow-children all are\n',
+  );
 
 /** Quoted for a shell. */
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);

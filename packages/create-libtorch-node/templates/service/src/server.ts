@@ -68,7 +68,7 @@ export function makeServer(model: Model): Server {
     try {
       send(response, 200, await answer(model, request));
     } catch (error) {
-      if (response.destroyed) return; // the client has gone, which is no error of the service
+      if (response.destroyed) return; // the client has gone: not an error of the service
       const status = statusOf(error);
       if (status === 413) response.shouldKeepAlive = false; // the rest of the body is not read
       if (status === 500) console.error(error);
