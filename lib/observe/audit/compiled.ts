@@ -7,6 +7,7 @@ import { AssertionError } from 'node:assert';
 import { findSourceMap } from 'node:module';
 import * as path from 'node:path';
 import { scriptPath } from './script-path';
+import { mapUrl, sourceText } from './source-text';
 import type { Frame } from './stack';
 
 const no = () => false;
@@ -84,10 +85,36 @@ export const compiledFiles = (): string[] => [...compiled];
  */
 export function inSource(frame: Frame): Frame {
   if (!path.isAbsolute(frame.file) || frame.line < 1) return frame;
-  const moved = throughNode(frame) ?? throughFormatter(frame);
+  const moved = throughNode(frame) ?? (isSource(frame.file) ? throughFormatter(frame) : undefined);
   if (moved?.file !== frame.file) return frame;
   compiled.add(frame.file);
   return moved;
+}
+
+/** By file. */
+const sources = new Map<string, boolean>();
+
+/**
+ * Whether a formatter may be asked about the file: it reads the file and the map that it names, as a rule without regard to pipes,
+ * devices and sizes. A file that was compiled in memory is a source itself, and names no map.
+ */
+function isSource(file: string): boolean {
+  if (!errors.some(({ prepareStackTrace }) => typeof prepareStackTrace === 'function')) return false;
+  let known = sources.get(file);
+  if (known === undefined) {
+    known = namesNoMap(file);
+    sources.set(file, known);
+  }
+  return known;
+}
+
+function namesNoMap(file: string): boolean {
+  try {
+    const text = sourceText(file);
+    return text !== undefined && mapUrl(text) === undefined;
+  } catch {
+    return false; // no such file
+  }
 }
 
 function throughNode(frame: Frame): Frame | undefined {

@@ -4,14 +4,9 @@ import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { printable } from '../../libtorch/printable';
 import { inSource } from './compiled';
-import { readRegular } from './regular-file';
 import { scriptPath } from './script-path';
+import { mapUrl, sourceText } from './source-text';
 import type { Frame } from './stack';
-
-const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
-
-/** The largest source file or map that is read: bundles have some 10 MiB. */
-const MAX_BYTES = 64 * 2 ** 20;
 
 /** By file; undefined for a file without a map. */
 const maps = new Map<string, SourceMap | undefined>();
@@ -45,12 +40,12 @@ function mapOf(file: string): SourceMap | undefined {
 /** Node loads maps only with --enable-source-maps; otherwise they are read here, inline or from beside the file. */
 function load(file: string): SourceMap | undefined {
   try {
-    const url = lastUrl(readRegular(file, MAX_BYTES) ?? '');
+    const url = mapUrl(sourceText(file) ?? '');
     if (url === undefined) return undefined;
     const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
     const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
     if (base.protocol !== 'file:') return undefined;
-    const text = inline === null ? (readRegular(base, MAX_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
+    const text = inline === null ? (sourceText(base) ?? '') : decode(inline[2]!, inline[1] !== undefined);
     const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
     const payload = { ...rest, sourcesContent: [] }; // not needed here, and the largest part of a map
     const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
@@ -58,12 +53,6 @@ function load(file: string): SourceMap | undefined {
   } catch {
     return undefined; // no file, no map, or an invalid one: positions stay unchanged
   }
-}
-
-function lastUrl(code: string): string | undefined {
-  let url: string | undefined;
-  for (const found of code.matchAll(COMMENT)) url = found[1];
-  return url;
 }
 
 const decode = (text: string, base64: boolean) =>
