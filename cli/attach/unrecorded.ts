@@ -10,8 +10,11 @@ import { listening } from './processes';
 const LOOK_MS = 1000;
 const TIMEOUT_MS = 5000;
 
-/** Calls `found` once, with the first such process. Returns a function that stops the search. */
-export function watchUnrecorded(found: (pid: number) => void): () => void {
+/**
+ * Calls `found` once, with the first such process. Returns a function that stops the search. `recorded`: the process that is
+ * recorded, once that is known; at its end it says that it is not recorded any more.
+ */
+export function watchUnrecorded(recorded: () => number | undefined, found: (pid: number) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   const stop = () => {
@@ -26,8 +29,11 @@ export function watchUnrecorded(found: (pid: number) => void): () => void {
   async function look(): Promise<void> {
     const pid = await firstUnrecorded(known).catch(() => undefined); // such as no /proc/net/unix: then none is known
     if (stopped) return;
-    if (pid === undefined) later();
-    else found(pid);
+    const first = pid === undefined ? undefined : recorded();
+    if (pid === undefined || first === undefined) return later();
+    if (pid !== first) return found(pid);
+    known.add(pid);
+    later();
   }
   later();
   return stop;

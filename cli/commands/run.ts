@@ -123,7 +123,8 @@ async function record(
       command: program.map(quoted).join(' '),
       ...(heap === undefined ? {} : { why: heap.files }),
     };
-    const stopWatching = options.followChildren === true ? () => {} : watchUnrecorded(noteUnrecorded);
+    const stopWatching =
+      options.followChildren === true ? () => {} : watchUnrecorded(() => recordedPid(follower), noteUnrecorded);
     const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings), ...wasm?.variables() }).finally(
       () => {
         stopWatching();
@@ -143,6 +144,15 @@ async function record(
   } finally {
     heap?.close();
     wasm?.close();
+  }
+}
+
+function recordedPid(follower: CaptureFollower): number | undefined {
+  try {
+    follower.poll();
+    return follower.capture.start?.pid;
+  } catch {
+    return undefined; // not a valid capture any more; the report will say why
   }
 }
 
