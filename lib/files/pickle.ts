@@ -40,8 +40,8 @@ type Contents =
 /** May run user code: getters, iterators, a Proxy. */
 function contentsOf(value: unknown): Contents | undefined {
   if (Array.isArray(value)) return { elements: Array.from(value) };
-  if (value instanceof Map) return { entries: [...value] };
-  if (value instanceof Set) return { members: [...value] };
+  if (types.isMap(value)) return { entries: [...value] };
+  if (types.isSet(value)) return { members: [...value] };
   return isPlain(value) ? { entries: Object.entries(value as object) } : undefined;
 }
 

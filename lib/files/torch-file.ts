@@ -325,7 +325,7 @@ const archived = (value: unknown): Archived =>
         if (isTensor(value)) return replaceTensor(value, path, all, made);
         if (value instanceof Complex) return new Reduce('builtins', 'complex', [value.re, value.im]);
       }
-      throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps and plain objects', object);
+      throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps, Sets and plain objects', object);
     };
     const data = pickle(value, replace, asUser);
     return { data, storages: all.tensors.map((tensor) => tensor.storage()) };

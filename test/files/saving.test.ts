@@ -176,6 +176,9 @@ test('values of a Set that Python cannot hash are refused', () => {
       ),
     ]);
   }
+  for (const one of [new Proxy(new Map(), {}), new Proxy(new Set(), {}), Object.create(Map.prototype)]) {
+    expect(codeOf(() => torch.save({ made: one }, at('unhashable')))).toBe('ERR_TORCH_ARGUMENT');
+  }
   const self = new Set<unknown>();
   self.add(self);
   expect(codeOf(() => torch.save(self, at('unhashable')))).toBe('ERR_TORCH_ARGUMENT');
