@@ -6,6 +6,7 @@
 import { AssertionError } from 'node:assert';
 import { findSourceMap } from 'node:module';
 import * as path from 'node:path';
+import { restoring } from '../../errors/turn';
 import { scriptPath } from './script-path';
 import { mapUrl, sourceText } from './source-text';
 import type { Frame } from './stack';
@@ -47,12 +48,13 @@ let isFormatting = false;
 /** The position to which the program's translation of stacks moves a frame; undefined if it does not move it. */
 export function throughFormatter(frame: Frame): Frame | undefined {
   if (isFormatting) return undefined;
-  isFormatting = true;
-  try {
-    return formatted(frame);
-  } finally {
+  const undo = () => {
     isFormatting = false;
-  }
+  };
+  return restoring(undo, () => {
+    isFormatting = true;
+    return formatted(frame);
+  });
 }
 
 function formatted(frame: Frame): Frame | undefined {
