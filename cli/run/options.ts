@@ -32,7 +32,7 @@ export function modeOptions(command: Command): Command {
     .addOption(
       new Option(
         '--sample-bytes <bytes>',
-        'mean bytes between samples; larger storages are always recorded (default: every tensor at first, later as many ' +
+        'with --mode sample: mean bytes between samples; larger storages are always recorded (default: every tensor at first, later as many ' +
           'as cost 0.25% of a processor, 512KiB at most)',
       ).argParser(parseBytes),
     )
