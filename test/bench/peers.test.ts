@@ -36,6 +36,14 @@ test('every program that starts here computes the numbers of C++, in every case 
   for (const line of missing) expect(line).toMatch(/^[\w, +-]+: \S/);
 }, 300_000);
 
+test('the programs for a device compute the numbers of PyTorch, here on the CPU', () => {
+  const program = path.join(root, 'bench', 'cuda', 'run.mjs');
+  const { values }: { values: Values } = JSON.parse(run([program, '--check'])); // fails if they differ
+  expect(Object.keys(values)).toEqual(['libtorch-node', 'no scopes', 'captured', 'PyTorch']);
+  expect(Object.keys(values.captured!)).toEqual(['mid', 'decode']);
+  expect(Object.keys(values.PyTorch!)).toEqual(['small', 'mid', 'mm', 'decode', 'train']);
+}, 300_000);
+
 test('a number that differs, or one too few, is found', () => {
   const found = differences({
     'C++ libtorch': { small: [[1, 2, 3]], train: [[0.5]] },

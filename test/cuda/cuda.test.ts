@@ -1,7 +1,9 @@
 /** torch.cuda: PyTorch's behaviour without a device; with one, its memory. */
 
+import * as path from 'node:path';
+import { run } from '../support/child';
 import { python } from '../support/python';
-import { codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
+import { codeOf, counts, ROOT, settled, thrown, torch, untyped } from '../support/torch';
 
 /** Only one of the two kinds is defined on a machine, because a skipped test counts as a failure. */
 const absent = (_name: string, _test: () => unknown): void => {};
@@ -55,6 +57,18 @@ describe('torch.cuda', () => {
     expect(thrown(() => x.to('mps')).message).toMatch(/'device': expected a device that this libtorch has, got 'mps'/);
     x.dispose();
     expect(counts()).toEqual(before);
+  });
+
+  it.each(['library', 'models'])('the program %s for a device passes, with the CPU as its device', async (name) => {
+    const file = path.join(ROOT, 'test/cuda/programs', `${name}.mjs`);
+    const env = { ...process.env, LTN_TEST_DEVICE: 'cpu', PYTHON: '/usr/bin/python3' };
+    const { code, stdout, stderr } = await run(process.execPath, ['--expose-gc', file], { env });
+    expect({ code, failed: stdout.match(/^✗[^]*/m)?.[0], stderr: code === 0 ? '' : stderr }).toEqual({
+      code: 0,
+      failed: undefined,
+      stderr: '',
+    });
+    expect(stdout.match(/^✓/gm)!.length).toBeGreaterThan(3);
   });
 
   it('refuses values that are not CUDA devices', () => {

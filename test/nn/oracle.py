@@ -1,6 +1,7 @@
 """
 Records what PyTorch's modules do: argv[1] is the folder to write to. cases.json describes the calls; tensors.pt has the tensors
-that it names by number. The inputs are those of PyTorch's own tests of its modules.
+that it names by number. The inputs are those of PyTorch's own tests of its modules. LTN_TEST_DEVICE=cuda runs them on a GPU; the
+tensors of the file are on the CPU.
 """
 import inspect
 import json
@@ -25,6 +26,7 @@ from torch.testing._internal import common_nn  # noqa: E402
 from torch.testing._internal.common_modules import module_db  # noqa: E402
 
 torch.set_num_threads(1)
+device = os.environ.get("LTN_TEST_DEVICE", "cpu")
 tensors = []
 cases = []
 
@@ -51,7 +53,7 @@ def encoded(value):
             value = value.to_dense()
         if value.numel() > 100_000:
             raise Left("large")
-        tensors.append(value.detach().clone())
+        tensors.append(value.detach().cpu().clone())
         return {"tensor": len(tensors) - 1, "grad": value.requires_grad}
     if isinstance(value, (list, tuple)):
         return {"list": [encoded(item) for item in value]}
@@ -86,7 +88,7 @@ def state(module):
 def fresh(value):
     """Copies of the inputs: gradients must not add up over the cases."""
     if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
+        return value.detach().to(device).clone().requires_grad_(value.requires_grad)
     return type(value)(fresh(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -103,11 +105,11 @@ def record(source, cls, args, kwargs, inputs, named, training, grad=True):
         case["kwargs"] = {name: encoded(value) for name, value in kwargs.items()}
         torch.manual_seed(11)
         module = cls(*args, **kwargs)
-        module.train(training)
+        module.train(training).to(device)
         case["text"] = str(module)
         case["state"] = state(module)
         inputs = positional(module, inputs, named)
-        inputs = fresh(inputs) if grad else inputs
+        inputs = fresh(inputs) if grad or device != "cpu" else inputs
         case["inputs"] = [encoded(one) for one in inputs]
         torch.manual_seed(12)
         # A leaf cannot be changed in place.

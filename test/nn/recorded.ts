@@ -2,6 +2,7 @@
 import { untyped } from '../support/torch';
 
 const torch = untyped;
+const DEVICE = process.env.LTN_TEST_DEVICE ?? 'cpu';
 
 interface Coded {
   tensor?: number;
@@ -84,7 +85,7 @@ function decoded(value: Value, tensors: any[]): any {
   }
   if (value.functional !== undefined) return torch.nn.functional[value.functional];
   if (value.number !== undefined) return Number(value.number.replace('inf', 'Infinity'));
-  const leaf = tensors[value.tensor!].detach().clone();
+  const leaf = tensors[value.tensor!].detach().clone().to(DEVICE);
   return value.grad ? leaf.requiresGrad_() : leaf;
 }
 
@@ -92,7 +93,7 @@ const flat = (value: any): any[] =>
   value instanceof torch.Tensor ? [value] : Array.isArray(value) ? value.flatMap(flat) : [];
 
 export const bytesOf = (tensor: any): Buffer => {
-  const dense = tensor.layout === 'strided' ? tensor.detach() : tensor.detach().toDense();
+  const dense = (tensor.layout === 'strided' ? tensor.detach() : tensor.detach().toDense()).cpu();
   const { buffer, byteOffset, byteLength } = dense.toTypedArray() as Uint8Array;
   return Buffer.from(buffer, byteOffset, byteLength);
 };
@@ -133,7 +134,7 @@ export function differences(one: Case, tensors: any[]): string[] {
     const args = argsOf(one.args, one.kwargs, tensors);
     torch.manualSeed(11);
     const module = new torch.nn[one.name](...args);
-    module.train(one.training);
+    module.train(one.training).to(DEVICE);
     if (plainText(String(module)) !== plainText(one.text)) found.push(`text: ${module} instead of ${one.text}`);
     found.push(...stateDifferences('initial', module, one.state, tensors));
     const inputs = one.inputs.map((input) => decoded(input, tensors));
