@@ -15,12 +15,14 @@ const installed = (name) => `${name} ${packages[name]}`;
 
 export const OURS = 'libtorch-node';
 export const CPP = 'C++ libtorch';
+const OPTIMIZED = 'libtorch-node, optimized model';
 
 /** @type {Record<string, { file: string, command: string[], args: string[], version?: string }>} */
 export const programs = {
   [CPP]: { file: 'bench/cpp/peers.cpp', command: [cppProgram('peers')], args: [] },
   [OURS]: node('ours.cjs'),
   'libtorch-node, no scopes': node('ours.cjs', 'gc'),
+  [OPTIMIZED]: node('optimized.cjs'),
   PyTorch: { file: 'bench/peers/pytorch.py', command: [], args: [] },
   'onnxruntime-node': { ...node('onnxruntime.cjs'), version: installed('onnxruntime-node') },
   'tfjs, wasm': { ...node('tfjs.cjs', 'wasm'), version: installed('@tensorflow/tfjs-backend-wasm') },
@@ -55,13 +57,14 @@ export function commandsOf(sizes, python) {
   const commands = {};
   const missing = [];
   for (const [name, { file, command, args }] of Object.entries(programs)) {
-    if (name === 'PyTorch' && python === undefined) {
-      missing.push('PyTorch: no Python with torch was found (Debian: python3-torch)');
+    const usesPython = name === 'PyTorch' || name === OPTIMIZED;
+    if (usesPython && python === undefined) {
+      missing.push(`${name}: no Python with torch was found (Debian: python3-torch)`);
       continue;
     }
     const start = name === 'PyTorch' ? [python, inRoot(...file.split('/'))] : command;
-    const whole = [...start, ...sizes.map(String), ...args];
-    const { status, stderr } = spawnSync(whole[0], whole.slice(1), { input: 'check small\n', encoding: 'utf8' });
+    const whole = [...start, ...sizes.map(String), ...args, ...(name === OPTIMIZED ? [python] : [])];
+    const { status, stderr } = spawnSync(whole[0], whole.slice(1), { input: 'check cnn\n', encoding: 'utf8' });
     if (status === 0) commands[name] = whole;
     else missing.push(`${name}: ${reasonOf(stderr ?? '')}`);
   }

@@ -1,4 +1,4 @@
-"""PyTorch. See bench/peers/serve.cjs for the protocol."""
+"""PyTorch. See bench/peers/serve.cjs for the protocol. A sixth argument: only writes the model of `cnn` to that file."""
 
 import json
 import sys
@@ -38,6 +38,9 @@ cnn = nn.Sequential(
     fill(nn.Linear(256, 10), 14, 0.1),
 )
 pictures = make([images, 1, 16, 16], 16)
+if len(sys.argv) > 6:
+    torch.jit.script(cnn.eval()).save(sys.argv[6])
+    sys.exit()
 mlp = nn.Sequential(fill(nn.Linear(784, 128), 20, 0.1), nn.ReLU(), fill(nn.Linear(128, 10), 22, 0.2))
 data = make([rows, 784], 24)
 labels = torch.arange(rows).remainder(10)

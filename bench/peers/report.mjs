@@ -84,7 +84,8 @@ export function report({ head, python, ns, cpu, growth, missing, plan }) {
     Object.entries(programs)
       .map(([name, { file }]) => `- ${name}: \`${file}\``)
       .join('\n'),
-    'libtorch-node frees results at the end of a scope; “no scopes” leaves them to the garbage collector. tfjs frees them in ' +
+    'libtorch-node frees results at the end of a scope; “no scopes” leaves them to the garbage collector, and “optimized model” runs ' +
+      'the model as TorchScript after `torch.jit.optimizeForInference`. tfjs frees them in ' +
       '`tf.tidy`. onnxruntime-node runs models, so each case is a model of these ops, and its calls are asynchronous; it does ' +
       'not train. js-pytorch has no convolutions; its ReLU is made of `masked_fill`, because its own is a leaky one, and its Adam has ' +
       'no bias correction.',

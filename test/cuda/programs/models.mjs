@@ -79,8 +79,11 @@ for (const title of isCompiled ? ['mlp', 'convolutions'] : []) {
         (error) => error.code === 'ERR_TORCH_ARGUMENT' && /input_0|cuda/.test(error.message),
       );
     if (device !== 'cpu') torch.scope(() => refused(inputs.map((one) => one.cpu())));
-    torch.scope(() => refused(inputs.map((one) => one.to('float64'))));
-    torch.scope(() => refused(inputs.map((one) => one.select(0, 0))));
+    // From 2.7 on packages say which dtypes and sizes they take.
+    if (major > 2 || minor > 6) {
+      torch.scope(() => refused(inputs.map((one) => one.to('float64'))));
+      torch.scope(() => refused(inputs.map((one) => one.select(0, 0))));
+    }
     if (title === 'mlp') {
       torch.scope(() => {
         const x = torch.randn([11, 6], { device });
