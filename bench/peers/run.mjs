@@ -46,9 +46,10 @@ async function valuesOf(commands) {
   return figuresOf(answers, 'values');
 }
 
-/** The growth of memory, in a process of its own. */
-async function growthOf(commands, iterations) {
-  const questions = [{ name: 'memory', text: `memory ${iterations}` }];
+/** The growth of memory in runs of the middle ops, in a process of its own for each program that has them. */
+async function growthOf(commands, values, iterations) {
+  const of = Object.keys(commands).filter((program) => values[program].mid[0] !== undefined);
+  const questions = [{ name: 'memory', text: `memory ${iterations}`, of }];
   const answers = await inTurn({ commands, questions, rounds: 1, seconds: 1200, warmUp: false });
   return Object.fromEntries(Object.entries(answers).map(([name, { memory }]) => [name, memory[0].growth]));
 }
@@ -72,7 +73,7 @@ await runMain(async () => {
     of: Object.keys(commands).filter((program) => values[program][name][0] !== undefined),
   }));
   const answers = await step('times', () => inTurn({ commands, questions, rounds: plan.rounds, seconds: 300 }));
-  const growth = await step('memory', () => growthOf(commands, plan.iterations));
+  const growth = await step('memory', () => growthOf(commands, values, plan.iterations));
   const version =
     python && spawnSync(python, ['-c', 'import torch; print(torch.__version__)'], { encoding: 'utf8' }).stdout.trim();
   const text = report({
