@@ -51,7 +51,10 @@ export function runCommand(done: (status: number) => void): Command {
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--check', 'exit with 1 if a leak was found and the program succeeded')
-    .option('--why', 'also find what holds the tensors of the main thread when the program exits')
+    .option(
+      '--why',
+      'also find what holds the tensors of the main thread when the program exits, and with --follow-children those of up to 16 child processes',
+    )
     .option('--wasm', 'also record each WebAssembly.Memory: its size, its growth, the line that made it')
     .option('--all-frames', 'also show the frames of libraries in stacks')
     .option('--quiet', 'print no live lines while the program runs')
@@ -107,7 +110,7 @@ async function record(
   { file, fd }: { file: string; fd: number },
   options: Options,
 ): Promise<Result> {
-  const heap = options.why ? new HeapAtEnd() : undefined;
+  const heap = options.why ? new HeapAtEnd(options.followChildren === true) : undefined;
   const wasm = options.wasm ? new WasmRecording(roundMs(options)) : undefined;
   try {
     const follower = new CaptureFollower(file, fd);
@@ -121,7 +124,7 @@ async function record(
       maxBytes: options.maxSize ?? 0,
       followChildren: options.followChildren === true,
       command: program.map(quoted).join(' '),
-      ...(heap === undefined ? {} : { why: heap.files }),
+      ...heap?.settings,
     };
     const stopWatching =
       options.followChildren === true ? () => {} : watchUnrecorded(() => recordedPid(follower), noteUnrecorded);

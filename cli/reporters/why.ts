@@ -22,8 +22,10 @@ export function renderWhy(
       ? 'no live tensor of this process is held by anything\n'
       : `no live tensor was made at ${site}; lines are known only while the process is recorded\n`;
   const lines: string[] = [];
-  for (const { path, sites, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
-    const where = threads.length > 1 ? ` ${thread === 0 ? '(main thread)' : `(worker ${thread})`}` : '';
+  const hasProcesses = threads.some(({ pid }) => pid !== report.pid);
+  for (const { path, sites, pid, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
+    const place = hasProcesses ? `process ${pid}` : thread === 0 ? 'main thread' : `worker ${thread}`;
+    const where = threads.length > 1 ? ` (${place})` : '';
     const figures = amountOf(amount);
     lines.push(`${figures === '' ? '' : `${colors.bold(figures)}  `}${pathText(path)}${where}`);
     for (const site of sites.slice(0, MAX_SITES)) {

@@ -6,43 +6,89 @@ import { analyseHeap } from './analyst';
 import type { Answer } from './holder';
 import { openPrivate } from './private-file';
 
-/** Owns both files until `close`. */
-export class HeapAtEnd {
-  private readonly snapshot = openPrivate();
-  private readonly facts: number;
+const REASONS = 'it was ended by a signal or process.abort, it never loaded libtorch-node, or the disk is full';
 
-  constructor() {
+/** Child processes whose heaps are kept, at most: each is some hundred megabytes of disk for a large program. */
+export const MAX_CHILDREN = 16;
+/** Of a child's token (lib/observe/audit/heap.ts). */
+const CLAIM_BYTES = 16;
+
+/** What the program is told, in the form of lib/addon/recorder.ts: the paths by which its processes open the files. */
+interface Settings {
+  why: Places;
+  whyChildren?: { claims: string; files: Places[] };
+}
+
+interface Places {
+  snapshot: string;
+  facts: string;
+}
+
+interface Files {
+  snapshot: number;
+  facts: number;
+}
+
+/** Owns the files until `close`. */
+export class HeapAtEnd {
+  private readonly open: number[] = [];
+  private readonly own: Files;
+  private readonly children: Files[];
+  private readonly claims: number | undefined;
+
+  /** @param followsChildren also of child processes */
+  constructor(followsChildren: boolean) {
     try {
-      this.facts = openPrivate();
+      this.own = this.pair();
+      this.children = Array.from({ length: followsChildren ? MAX_CHILDREN : 0 }, () => this.pair());
+      this.claims = followsChildren ? this.file() : undefined;
     } catch (error) {
-      fs.closeSync(this.snapshot);
+      this.close();
       throw error;
     }
   }
 
-  /** The paths by which the program opens them. */
-  get files(): { snapshot: string; facts: string } {
-    const place = (fd: number) => `/proc/${process.pid}/fd/${fd}`;
-    return { snapshot: place(this.snapshot), facts: place(this.facts) };
+  private file(): number {
+    const fd = openPrivate();
+    this.open.push(fd);
+    return fd;
   }
 
-  /** Called after the program has ended. Reports a missing heap on stderr. */
+  private pair(): Files {
+    return { snapshot: this.file(), facts: this.file() };
+  }
+
+  get settings(): Settings {
+    const place = (fd: number) => `/proc/${process.pid}/fd/${fd}`;
+    const places = ({ snapshot, facts }: Files) => ({ snapshot: place(snapshot), facts: place(facts) });
+    const why = places(this.own);
+    if (this.claims === undefined) return { why };
+    return { why, whyChildren: { claims: place(this.claims), files: this.children.map(places) } };
+  }
+
+  /** Called after the program has ended. Reports missing heaps on stderr. */
   async answers(): Promise<Answer[] | undefined> {
-    try {
-      if (fs.fstatSync(this.facts).size === 0)
-        throw new UsageError(
-          'the program wrote no heap snapshot: it was ended by a signal or process.abort, it never loaded libtorch-node, or the disk is full',
-        );
-      return [await analyseHeap(this.snapshot, this.facts, {})];
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
-      printError(`leak-audit: --why: ${error.message}\n`);
-      return undefined;
-    }
+    const found: Answer[] = [];
+    const add = async ({ snapshot, facts }: Files, whose: string) => {
+      try {
+        if (fs.fstatSync(facts).size === 0) throw new UsageError(`${whose} wrote no heap snapshot: ${REASONS}`);
+        found.push(await analyseHeap(snapshot, facts, {}));
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error;
+        printError(`leak-audit: --why: ${error.message}\n`);
+      }
+    };
+    const claimed = this.claims === undefined ? 0 : fs.fstatSync(this.claims).size / CLAIM_BYTES;
+    await add(this.own, this.claims === undefined ? 'the program' : 'the first process');
+    for (const files of this.children.slice(0, claimed)) await add(files, 'a child process');
+    if (claimed > MAX_CHILDREN)
+      printError(
+        `leak-audit: --why: ${claimed} child processes ended with live tensors; the first ${MAX_CHILDREN} are included\n`,
+      );
+    return found.length > 0 ? found : undefined;
   }
 
   close(): void {
-    fs.closeSync(this.snapshot);
-    fs.closeSync(this.facts);
+    for (const fd of this.open) fs.closeSync(fd);
   }
 }

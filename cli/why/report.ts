@@ -1,22 +1,23 @@
-/** What holds the tensors of a process, from the answers of its threads: the public JSON. */
+/** What holds the tensors of a process, from the answers of its threads, and of its child processes: the public JSON. */
 import type { Answer, Holder } from './holder';
 import type { SiteShare } from './sites';
 
 export interface WhyReport {
   version: 1;
+  /** Of the first process. */
   pid: number;
   tensors: number;
   bytes: number;
-  threads: { thread: number; pausedMs: number }[];
+  threads: { pid: number; thread: number; pausedMs: number }[];
   /** Most bytes first. */
-  heldBy: (Holder & { thread: number })[];
+  heldBy: (Holder & { pid: number; thread: number })[];
   /** The same by the line that created the tensors, if known. */
   sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number; openedAt?: string }[] })[];
 }
 
 export function whyReport(answers: readonly Answer[]): WhyReport {
   const heldBy = answers
-    .flatMap(({ thread, heldBy: all }) => all.map((holder) => ({ ...holder, thread })))
+    .flatMap(({ pid, thread, heldBy: all }) => all.map((holder) => ({ ...holder, pid, thread })))
     .sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
   const sum = (figure: 'tensors' | 'bytes') => answers.reduce((total, answer) => total + answer[figure], 0);
   return {
@@ -24,7 +25,7 @@ export function whyReport(answers: readonly Answer[]): WhyReport {
     pid: answers[0]?.pid ?? 0,
     tensors: sum('tensors'),
     bytes: sum('bytes'),
-    threads: answers.map(({ thread, pausedMs }) => ({ thread, pausedMs })),
+    threads: answers.map(({ pid, thread, pausedMs }) => ({ pid, thread, pausedMs })),
     heldBy,
     sites: sitesOf(heldBy),
   };

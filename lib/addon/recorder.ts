@@ -52,6 +52,12 @@ export interface HeapFiles {
   facts: string;
 }
 
+/** The same for child processes: each takes the first files that are left, by a token in the file `claims`. */
+export interface ChildHeapFiles {
+  claims: string;
+  files: HeapFiles[];
+}
+
 /** The addon's functions (native/exports/audit.cpp). One per environment. */
 export interface AuditNative extends WatchNative, HeapNative {
   /** Whether a recording is active, for code that cannot afford a native call. */
@@ -107,7 +113,9 @@ export interface AuditOptions {
   adaptDistance?: 0 | 1;
   maxBytes?: number;
   followChildren?: boolean;
-  /** `--why`: the files for what holds the tensors when the program exits. */
+  /** `--why`: the files for what holds the tensors when the program exits: the process that owns the capture has the first. */
   why?: HeapFiles;
+  /** With `followChildren`: those of its child processes. */
+  whyChildren?: ChildHeapFiles;
   command?: string;
 }

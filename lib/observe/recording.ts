@@ -11,7 +11,7 @@ import { printable } from '../libtorch/printable';
 import { watchCollections } from './audit/collections';
 import { inSource } from './audit/compiled';
 import { watchGraphs } from './audit/graphs';
-import { answerHeap, leaveHeap } from './audit/heap';
+import { answerHeap, claimFiles, leaveHeap } from './audit/heap';
 import { currentLabel, labelsOf } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { isWatched, tagWatched } from './watch';
@@ -115,7 +115,8 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   // Deleted before user code runs, so that neither the program nor its children see it, unless children are followed.
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
   const isFirst = options !== undefined && native.auditDepth() === 0 && begin(native, options);
-  const watcher = new Watcher(native, isFirst && isMainThread ? options.why : undefined);
+  const leavesHeap = isMainThread && options !== undefined && native.auditDepth() > 0;
+  const watcher = new Watcher(native, leavesHeap ? heapFilesOf(options, isFirst) : undefined);
   follow = () => watcher.update();
   native.auditFollow(() => {
     watcher.update();
@@ -127,13 +128,22 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   if (whyNot !== undefined) warn(`leak-audit attach cannot reach this process: ${whyNot}`, 'ERR_TORCH_ATTACH');
 }
 
+/** Where a process with so many live tensors leaves its heap; undefined: nowhere. */
+type FilesOf = (live: number) => HeapFiles | undefined;
+
+/** `--why`: where this process leaves its heap when it ends, if it does. A child process learns that at its end. */
+function heapFilesOf({ why, whyChildren }: AuditOptions, isFirst: boolean): FilesOf | undefined {
+  if (isFirst) return why && (() => why);
+  return whyChildren && ((live) => (live > 0 ? claimFiles(whyChildren) : undefined));
+}
+
 /** During a recording: reports what only this environment's JS thread knows. */
 class Watcher {
   private end: (() => void) | undefined;
 
   constructor(
     private readonly native: AuditNative,
-    private readonly why: HeapFiles | undefined,
+    private readonly why: FilesOf | undefined,
   ) {}
 
   update(): void {

@@ -3,10 +3,11 @@
  * lines that made them, and their owners. Both go into unnamed files that leak-audit opened. The thread pauses while V8
  * writes the snapshot; a warning in the program reports for how long.
  */
+import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
 import { threadId } from 'node:worker_threads';
-import type { HeapFiles, HeapNative } from '../../addon/recorder';
+import type { ChildHeapFiles, HeapFiles, HeapNative } from '../../addon/recorder';
 import { compiledFiles, inSource } from './compiled';
 import type { Frame } from './stack';
 
@@ -20,6 +21,8 @@ interface Library {
 /** Columns of watchRead's tensors, and of auditSites. */
 const READ = 7;
 const SITES = 3;
+/** Of a token in ChildHeapFiles.claims. */
+const CLAIM_BYTES = 16;
 /** The most tensors that are checked for a graph. */
 const MAX_GRAPH_CHECKS = 100_000;
 
@@ -57,12 +60,41 @@ export function writeHeap(native: HeapNative, snapshot: number, facts: number, s
   return pausedMs;
 }
 
-/** Like `answerHeap`, at the exit of a program. `stop` ends the recording first, so that it does not include this. */
-export function leaveHeap(native: HeapNative, { snapshot, facts }: HeapFiles, stop: () => void): void {
+/**
+ * The first files that no other child process has taken, if any are left. Each process appends a token to one file and reads
+ * at which place it stands: appends do not overlap.
+ */
+export function claimFiles({ claims, files }: ChildHeapFiles): HeapFiles | undefined {
+  const token = randomBytes(CLAIM_BYTES);
+  const fd = fs.openSync(claims, fs.constants.O_RDWR | fs.constants.O_APPEND);
+  try {
+    fs.writeSync(fd, token);
+    const all = Buffer.alloc(files.length * CLAIM_BYTES);
+    const size = fs.readSync(fd, all, 0, all.length, 0);
+    for (let at = 0; at < size; at += CLAIM_BYTES)
+      if (token.equals(all.subarray(at, at + CLAIM_BYTES))) return files[at / CLAIM_BYTES];
+    return undefined;
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * Like `answerHeap`, at the exit of a program. `stop` ends the recording first, so that it does not include this. `filesOf` is
+ * given the number of live tensors.
+ */
+export function leaveHeap(
+  native: HeapNative,
+  filesOf: (live: number) => HeapFiles | undefined,
+  stop: () => void,
+): void {
   const sites = native.auditSites();
   stop();
   const open: number[] = [];
   try {
+    const files = filesOf(sites.length / SITES);
+    if (files === undefined) return;
+    const { snapshot, facts } = files;
     for (const file of [snapshot, facts]) {
       const fd = fs.openSync(file, fs.constants.O_WRONLY);
       open.push(fd);
