@@ -8,21 +8,22 @@ import { auditProgram, leakAudit, ROOT, testFolder } from './command';
 jest.setTimeout(limitMs(120_000));
 const folder = testFolder();
 
-/** The first process has 3 tensors; each of two children has a module's variable with its own number of tensors; a third has none. */
+/** The first process has 3 tensors in a module's variable; each child process has one with as many as its argument says. */
 const PROGRAM = `
 const { fork } = require('node:child_process');
 const torch = require(${JSON.stringify(ROOT)});
 const kept = [];
 const keep = (count, elements) => { for (let i = 0; i < count; i++) kept.push(torch.ones([elements])); };
-if (process.argv[2] === undefined) {
+const [list, count] = process.argv.slice(2);
+if (count === undefined) {
   keep(3, 100);
   const next = (counts) => {
     if (counts.length === 0) process.exit(0);
-    fork(__filename, [counts[0]]).once('exit', () => next(counts.slice(1)));
+    fork(__filename, ['', counts[0]]).once('exit', () => next(counts.slice(1)));
   };
-  next(['5', '7', '0']);
+  next(list.split(' '));
 } else {
-  keep(Number(process.argv[2]), 200);
+  keep(Number(count), 200);
   process.exit(0);
 }
 `;
@@ -43,7 +44,7 @@ test('the report and the record beside the capture name the holders of each proc
   fs.writeFileSync(program, PROGRAM);
   const capture = path.join(folder, 'a.ltna');
   const options = ['--why', '--follow-children', '--quiet', '-o', capture];
-  const { code, stdout, stderr } = await auditProgram('run', ...options, '--', process.execPath, program);
+  const { code, stdout, stderr } = await auditProgram('run', ...options, '--', process.execPath, program, '5 7 0');
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('--why') });
   for (const count of [3, 5, 7])
     expect(stdout).toMatch(new RegExp(`^${count} tensors, .*kept .* → ${count} × Tensor \\(process \\d+\\)$`, 'm'));
@@ -61,7 +62,7 @@ test('the report and the record beside the capture name the holders of each proc
 test('without --follow-children the record is of the first process', async () => {
   const program = path.join(folder, 'program.cjs');
   fs.writeFileSync(program, PROGRAM);
-  const { code, stdout } = await auditProgram('run', '--why', '--quiet', '--', process.execPath, program);
+  const { code, stdout } = await auditProgram('run', '--why', '--quiet', '--', process.execPath, program, '5');
   expect(code).toBe(0);
   expect(stdout.match(/^\d tensors, /gm)).toEqual(['3 tensors, ']);
   expect(stdout).not.toContain('(process');
