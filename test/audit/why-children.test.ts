@@ -70,9 +70,15 @@ test('without --follow-children the record is of the first process', async () =>
 
 test('each child process takes other files, until none are left', () => {
   const { claimFiles } = require(path.join(LIB, 'observe/audit/heap.js'));
-  const claims = path.join(folder, 'claims');
-  fs.writeFileSync(claims, '');
+  const named = path.join(folder, 'claims');
+  const fd = fs.openSync(named, 'w+');
+  const claims = `/proc/self/fd/${fd}`;
   const files = ['a', 'b'].map((name) => ({ snapshot: name, facts: name }));
+  // A file with a name is another program's, whose descriptor has this number now.
+  expect(() => claimFiles({ claims, files })).toThrow('expected an unnamed file');
+  expect(fs.fstatSync(fd).size).toBe(0);
+  fs.rmSync(named);
   expect([1, 2, 3, 4].map(() => claimFiles({ claims, files }))).toEqual([files[0], files[1], undefined, undefined]);
-  expect(fs.statSync(claims).size).toBe(64);
+  expect(fs.fstatSync(fd).size).toBe(64);
+  fs.closeSync(fd);
 });

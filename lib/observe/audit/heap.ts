@@ -61,12 +61,24 @@ export function writeHeap(native: HeapNative, snapshot: number, facts: number, s
 }
 
 /**
+ * Opens a file of leak-audit, which has no name: if leak-audit was killed, another process may have its number, and under this
+ * descriptor a file with a name, or a pipe.
+ */
+function openUnnamed(file: string, flags: number): number {
+  const fd = fs.openSync(file, flags | fs.constants.O_NONBLOCK);
+  const { nlink, mode } = fs.fstatSync(fd);
+  if (nlink === 0 && (mode & fs.constants.S_IFMT) === fs.constants.S_IFREG) return fd;
+  fs.closeSync(fd);
+  throw new Error(`expected an unnamed file, got ${file}`);
+}
+
+/**
  * The first files that no other child process has taken, if any are left. Each process appends a token to one file and reads
  * at which place it stands: appends do not overlap.
  */
 export function claimFiles({ claims, files }: ChildHeapFiles): HeapFiles | undefined {
   const token = randomBytes(CLAIM_BYTES);
-  const fd = fs.openSync(claims, fs.constants.O_RDWR | fs.constants.O_APPEND);
+  const fd = openUnnamed(claims, fs.constants.O_RDWR | fs.constants.O_APPEND);
   try {
     fs.writeSync(fd, token);
     const all = Buffer.alloc(files.length * CLAIM_BYTES);
@@ -96,9 +108,7 @@ export function leaveHeap(
     if (files === undefined) return;
     const { snapshot, facts } = files;
     for (const file of [snapshot, facts]) {
-      const fd = fs.openSync(file, fs.constants.O_WRONLY);
-      open.push(fd);
-      if (!fs.fstatSync(fd).isFile()) return;
+      open.push(openUnnamed(file, fs.constants.O_WRONLY));
     }
     writeHeap(native, open[0]!, open[1]!, sites);
   } catch {
