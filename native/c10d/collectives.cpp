@@ -120,10 +120,52 @@ Launched all_to_all(Backend& backend, Collective& collective) {
           }};
 }
 
-}  // namespace
+// Gloo takes the memory of a tensor from its first element on, whatever the strides and the bits for conj and neg say: what it
+// reads and writes of an expanded tensor is beyond the storage. NCCL refuses such tensors itself.
+bool is_plain(const at::Tensor& tensor) {
+  return !tensor.is_cpu() || tensor.layout() != at::kStrided ||
+         (tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg());
+}
 
-Launched launch(Backend& backend, Collective& collective) {
-  const at::NoGradGuard no_grad;
+// Tensors of the program, and the contiguous ones in their place.
+using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;
+
+Copies make_plain(std::vector<at::Tensor>& tensors) {
+  Copies copies;
+  for (at::Tensor& tensor : tensors) {
+    if (is_plain(tensor)) continue;
+    at::Tensor plain = at::empty(tensor.sizes(), tensor.options());
+    plain.copy_(tensor);
+    copies.emplace_back(tensor, plain);
+    tensor = plain;
+  }
+  return copies;
+}
+
+// Whether the collective writes into the tensors that are its inputs.
+bool writes_inputs(const Collective& collective, int rank) {
+  switch (collective.kind) {
+    case Kind::AllReduce:
+      return true;
+    case Kind::Broadcast:
+      return collective.root != rank;
+    case Kind::Reduce:
+      return collective.root == rank;
+    default:
+      return false;
+  }
+}
+
+// The rings of Gloo's allgather divide by the number of bytes. An element for each rank keeps the ranks in step.
+Launched gather_nothing(Backend& backend, const Collective& collective) {
+  const at::TensorOptions options = collective.inputs[0].options();
+  std::vector<at::Tensor> own{at::zeros({1}, options)};
+  std::vector<std::vector<at::Tensor>> lists(1);
+  for (int i = 0; i < backend.getSize(); ++i) lists[0].push_back(at::zeros({1}, options));
+  return {backend.allgather(lists, own, with_timeout<c10d::AllgatherOptions>(collective)), {}};
+}
+
+Launched launch_plain(Backend& backend, Collective& collective) {
   std::vector<at::Tensor>& inputs = collective.inputs;
   std::vector<at::Tensor>& outputs = collective.outputs;
   switch (collective.kind) {
@@ -141,10 +183,12 @@ Launched launch(Backend& backend, Collective& collective) {
       return {backend.reduce(inputs, options), divides ? divide(inputs, backend.getSize()) : nullptr};
     }
     case Kind::AllGather: {
+      if (inputs.at(0).numel() == 0) return gather_nothing(backend, collective);
       std::vector<std::vector<at::Tensor>> lists{outputs};
       return {backend.allgather(lists, inputs, with_timeout<c10d::AllgatherOptions>(collective)), {}};
     }
     case Kind::AllGatherIntoTensor: {
+      if (inputs.at(0).numel() == 0) return gather_nothing(backend, collective);
       std::vector<std::vector<at::Tensor>> lists{parts_of(outputs.at(0), backend.getSize(), inputs.at(0))};
       return {backend.allgather(lists, inputs, with_timeout<c10d::AllgatherOptions>(collective)), {}};
     }
@@ -176,6 +220,23 @@ Launched launch(Backend& backend, Collective& collective) {
       return {backend.barrier(with_timeout<c10d::BarrierOptions>(collective)), {}};
   }
   TORCH_CHECK(false, "unknown collective");
+}
+
+}  // namespace
+
+Launched launch(Backend& backend, Collective& collective) {
+  const at::NoGradGuard no_grad;
+  Copies written = make_plain(collective.inputs);
+  if (!writes_inputs(collective, backend.getRank())) written.clear();
+  for (auto& copy : make_plain(collective.outputs)) written.push_back(std::move(copy));
+  Launched launched = launch_plain(backend, collective);
+  if (written.empty()) return launched;
+  launched.finish = [written = std::move(written), finish = std::move(launched.finish)] {
+    if (finish) finish();
+    at::AutoDispatchBelowADInplaceOrView below;
+    for (const auto& [tensor, plain] : written) const_cast<at::Tensor&>(tensor).copy_(plain);
+  };
+  return launched;
 }
 
 }  // namespace ltn::c10d_addon

@@ -6,6 +6,10 @@ test.each([2, 4])('every collective gives the right values on %i ranks', async (
   expectDone(await nodes('collectives.mjs', size));
 });
 
+test.each([2, 3])('unusual tensors have the right values on %i ranks', async (size) => {
+  expectDone(await nodes('unusual.mjs', size));
+});
+
 test('a rank in Python and a rank in Node take part in the same collectives', async () => {
   expectDone(
     await together((method) => [
