@@ -7,11 +7,13 @@ import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { type Tensor, wrap } from '../tensor/tensor';
+import { bytesTensor } from './agreement';
 import { integerOf, optionsOf } from './arguments';
 import type { PointOptions } from './collectives';
 import { rankWithin } from './group';
+import { type Call, Kind } from './kinds';
 import { distributedError } from './library';
-import { bytesTensor, type Call, type CollectiveOptions, callOf, inSteps, Kind, run } from './work';
+import { type CollectiveOptions, callOf, inSteps, run } from './work';
 
 const COMMON = ['group', 'signal'] as const;
 
@@ -96,14 +98,14 @@ export async function broadcastObject<T>(value: T, src: number, options: Collect
   const call = objectCall('broadcastObject', optionsOf('distributed.broadcastObject', options, COMMON));
   const root = rankWithin(call.fn, 'src', call.group, src);
   const bytes = root === call.group.rank ? bytesOf(call.fn, 'value', value) : null;
-  return valueIn(await inSteps(call, (step) => broadcastBytes(step, bytes, root))) as T;
+  return valueIn(await inSteps(call, root, (step) => broadcastBytes(step, bytes, root))) as T;
 }
 
 /** The values of all ranks, in their order. */
 export async function allGatherObject<T>(value: T, options: CollectiveOptions = {}): Promise<T[]> {
   const call = objectCall('allGatherObject', optionsOf('distributed.allGatherObject', options, COMMON));
   const bytes = bytesOf(call.fn, 'value', value);
-  const all = await inSteps(call, (step) => gatherBytes(step, bytes));
+  const all = await inSteps(call, -1, (step) => gatherBytes(step, bytes));
   return all!.map((each) => valueIn(each) as T);
 }
 
@@ -112,7 +114,7 @@ export async function gatherObject<T>(value: T, dst = 0, options: CollectiveOpti
   const call = objectCall('gatherObject', optionsOf('distributed.gatherObject', options, COMMON));
   const root = rankWithin(call.fn, 'dst', call.group, dst);
   const bytes = bytesOf(call.fn, 'value', value);
-  const all = await inSteps(call, (step) => gatherBytes(step, bytes, root));
+  const all = await inSteps(call, root, (step) => gatherBytes(step, bytes, root));
   return all === null ? null : all.map((each) => valueIn(each) as T);
 }
 
@@ -130,7 +132,7 @@ export async function scatterObject<T>(
     throw argumentError(fn, 'values', `an array of ${group.size} values`, values);
   }
   const parts = isRoot ? values!.map((value, i) => bytesOf(fn, `values[${i}]`, value)) : null;
-  return inSteps(call, async (step) => {
+  return inSteps(call, root, async (step) => {
     const lengths = parts === null ? null : new Uint8Array(Float64Array.from(parts, (part) => part.length).buffer);
     const said = await broadcastBytes(step, lengths, root);
     const counts = new Float64Array(said.slice().buffer);
