@@ -1,5 +1,6 @@
 /** The batches of indices of one pass, and where to continue it. */
 import { argumentError } from '../errors/errors';
+import { isTensor } from '../tensor/tensor';
 import type { Generator } from './arguments';
 import { type Chunk, type Draw, Draws, type Indices, Listed, Part, type Start, stateOf } from './order';
 import { BatchSampler, ChunkSampler } from './samplers';
@@ -145,6 +146,25 @@ class Chunked implements Batches {
   }
 }
 
+/** The indices of a list of the program, or null: what `Number` makes of null, true and '' would be an index, too. */
+function indicesIn(value: unknown): number[] | null {
+  if (typeof value !== 'object' || value === null || isTensor(value)) return null;
+  const list: number[] = [];
+  const { length } = value as ArrayLike<unknown>;
+  const isIterable = typeof (value as Iterable<unknown>)[Symbol.iterator] === 'function';
+  if (!isIterable && !Number.isSafeInteger(length)) return null;
+  for (const one of isIterable ? (value as Iterable<unknown>) : elementsOf(value as ArrayLike<unknown>)) {
+    const index = typeof one === 'bigint' ? Number(one) : one;
+    if (!Number.isSafeInteger(index)) return null;
+    list.push(index as number);
+  }
+  return list;
+}
+
+function* elementsOf(list: ArrayLike<unknown>): Iterable<unknown> {
+  for (let i = 0; i < list.length; i++) yield list[i];
+}
+
 /** Batches of a sampler of the program. */
 class Lists implements Batches {
   readonly #lists: Iterator<ArrayLike<number>>;
@@ -163,8 +183,8 @@ class Lists implements Batches {
     for (; this.#skip > 0; this.#skip--) if (this.#lists.next().done) return null;
     const step = this.#lists.next();
     if (step.done) return null;
-    const list = Array.from(step.value as ArrayLike<number>, Number);
-    if (list.length > 0 && list.every(Number.isSafeInteger)) return { indices: new Listed(list), mark: null };
+    const list = indicesIn(step.value);
+    if (list !== null && list.length > 0) return { indices: new Listed(list), mark: null };
     const expected = this.name === 'sampler' ? 'a sampler of integers' : 'lists of integers, none of them empty';
     throw argumentError(FN, this.name, expected, step.value);
   }

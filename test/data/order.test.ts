@@ -1,7 +1,7 @@
 /** The order of samples, compared with PyTorch's for the same seeds and generators, also after a loop that ends early. */
 import * as path from 'node:path';
 import { python3 } from '../support/python3';
-import { torch } from '../support/torch';
+import { thrown, torch } from '../support/torch';
 
 const { data } = torch.utils;
 const {
@@ -119,4 +119,32 @@ describe.each(Object.keys(cases))('%s', (name) => {
     const got = made instanceof DataLoader ? [await read(made, 2), await read(made)] : made;
     expect([got, drawn(g), drawn()]).toEqual(expected[name]);
   });
+});
+
+test('what is no index in the order of the program is refused, before a sample is read', () => {
+  const { DataLoader } = torch.utils.data;
+  const read = (options: object) =>
+    torch.scope(() => [...new DataLoader([10, 11, 12], options)].map((b) => b.toArray()));
+  for (const one of [null, true, '1', '', [1], Symbol('one'), 0.5, 2n ** 60n, undefined]) {
+    const { code, message } = thrown(() => read({ sampler: [one] }));
+    expect([code, message]).toEqual([
+      'ERR_TORCH_ARGUMENT',
+      expect.stringMatching(/'sampler': expected a sampler of integers/),
+    ]);
+  }
+  const tensor = torch.tensor([0, 2]);
+  for (const list of [null, undefined, 5, '12', [], tensor, { length: 1e9 }, { length: -1 }, {}]) {
+    const { code, message } = thrown(() => read({ batchSampler: [list] }));
+    expect([code, message]).toEqual([
+      'ERR_TORCH_ARGUMENT',
+      expect.stringMatching(/'batchSampler': expected lists of integers/),
+    ]);
+  }
+  tensor.dispose();
+  expect(read({ sampler: [1n, -1] })).toEqual([[11], [12]]);
+  expect(read({ batchSampler: [new Set([1, 2]), new BigInt64Array([0n]), { length: 1, 0: 2 }] })).toEqual([
+    [11, 12],
+    [10],
+    [12],
+  ]);
 });
