@@ -8,7 +8,7 @@ import { type Site, siteOfCall } from '../observe/recording';
 import type { Batches } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
-import type { PassProgress } from './progress';
+import { isStateful, type PassProgress } from './progress';
 
 /** Where batches come from: undefined at the end, or a promise. */
 export interface Source {
@@ -63,7 +63,7 @@ export class StreamSource implements Source {
     readonly dropLast: boolean,
     /** Batches to leave out. */
     public skip: number,
-    readonly progress: Pick<PassProgress, 'ended' | 'advance'>,
+    readonly progress: Pick<PassProgress, 'ended'> & { advance(...read: Parameters<PassProgress['advance']>): void },
     readonly sync: boolean,
     /** Called with the number of a sample before the dataset is asked for it. */
     readonly note: (index: number) => void = NOTHING,
@@ -147,21 +147,21 @@ export class StreamSource implements Source {
 
   #over(): void {
     this.#ended = true;
-    this.progress.ended = true;
   }
 
   #batch(samples: unknown[], site?: Site): unknown {
     if (this.#isOver(samples)) return END;
     this.note(this.at - samples.length);
     const batch = scope(() => batchOf(samples, this.form, site));
-    if (!isPromise(batch)) {
-      this.progress.advance(null);
-      return batch;
-    }
-    return batch.then((value) => {
-      this.progress.advance(null);
-      return value;
-    });
+    if (!isPromise(batch)) return this.#advanced(batch);
+    return batch.then((value) => this.#advanced(value));
+  }
+
+  /** The cursor is that of now: one that is read later may be behind samples of a batch that fails or is aborted. */
+  #advanced(batch: unknown): unknown {
+    const { dataset } = this;
+    this.progress.advance(null, this.#ended, isStateful(dataset) ? { value: dataset.stateDict() } : null);
+    return batch;
   }
 
   end(): unknown {
@@ -236,7 +236,10 @@ export class AsyncPass implements AsyncIterableIterator<any> {
   }
 
   #result(value: unknown): IteratorResult<any> {
-    if (value !== END) return { value, done: false };
+    if (value !== END) {
+      this.progress.give();
+      return { value, done: false };
+    }
     this.#ended = true;
     this.progress.finish();
     return { value: undefined, done: true };
@@ -310,7 +313,10 @@ export class SyncPass implements IterableIterator<any> {
       const value = this.source.next();
       refuseAsync(value);
       ok = true;
-      if (value !== END) return { value, done: false };
+      if (value !== END) {
+        this.progress.give();
+        return { value, done: false };
+      }
     } finally {
       if (!ok) this.return();
     }

@@ -32,6 +32,7 @@ export class PassProgress {
   ended: boolean;
   /** The dataset's cursor after the last batch, if a worker reads it. */
   cursor: { readonly value: unknown } | null = null;
+  #read: Pick<PassProgress, 'mark' | 'ended' | 'cursor'> | null = null;
 
   constructor(
     readonly epoch: number,
@@ -43,10 +44,17 @@ export class PassProgress {
     this.ended = resumed?.ended ?? false;
   }
 
-  /** A batch is about to be given to the program. */
-  advance(mark: Mark | null): void {
+  /** A batch was read. `ended`: the dataset's iterator has no sample after it. */
+  advance(mark: Mark | null, ended = false, cursor: PassProgress['cursor'] = null): void {
+    this.#read = { mark, ended, cursor };
+  }
+
+  /** The batch that was read goes to the program. One that comes after the pass was aborted does not. */
+  give(): void {
+    if (this.#read === null) return;
     this.position++;
-    this.mark = mark;
+    Object.assign(this, this.#read);
+    this.#read = null;
   }
 
   finish(): void {

@@ -119,6 +119,79 @@ describe.each(Object.keys(cases))('%s', (name) => {
   });
 });
 
+describe('a batch that is read and not given', () => {
+  /** Two batches, then the third is aborted while it waits; it comes all the same. */
+  async function aborted(make: (gate: Promise<void>, signal: AbortSignal) => Loader): Promise<[Loader, unknown[]]> {
+    const stop = new AbortController();
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const loader = make(gate, stop.signal);
+    const seen: unknown[] = [];
+    const iterator = loader[Symbol.asyncIterator]();
+    for (let i = 0; i < 2; i++) seen.push(plain((await iterator.next()).value));
+    const third = iterator.next();
+    stop.abort(new Error('enough'));
+    await expect(third).rejects.toThrow('enough');
+    open();
+    await new Promise(setImmediate);
+    return [loader, seen];
+  }
+  const waitsAt = (at: number, gate: Promise<void>) => (i: number) => (i === at ? gate.then(() => i) : i);
+
+  test.each<[string, (gate: Promise<void>, signal?: AbortSignal) => Loader]>([
+    [
+      'of samples',
+      (gate, signal) =>
+        new DataLoader({ length: 5, getItem: waitsAt(4, gate) }, { batchSize: 2, ...(signal && { signal }) }),
+    ],
+    [
+      'of a stream with a cursor',
+      (gate, signal) => {
+        class Waiting extends Cursor {
+          override async *[Symbol.asyncIterator]() {
+            for (; this.at < 5; ) yield waitsAt(4, gate)(this.at++);
+          }
+        }
+        const dataset = new Waiting();
+        (dataset as any)[Symbol.iterator] = undefined;
+        return new DataLoader(dataset, { batchSize: 2, ...(signal && { signal }) });
+      },
+    ],
+    [
+      'of a collateFn',
+      (gate, signal) =>
+        new DataLoader(new Set([0, 1, 2, 3, 4]), {
+          batchSize: 2,
+          collateFn: (list: number[]) => (list[0] === 4 ? gate.then(() => list) : list),
+          ...(signal && { signal }),
+        }),
+    ],
+  ])('%s comes again in the next pass', async (_, make) => {
+    const [loader, seen] = await aborted(make);
+    const state = JSON.parse(JSON.stringify(loader.stateDict()));
+    expect([state.position, state.ended]).toEqual([2, false]);
+    const next = make(Promise.resolve());
+    next.loadStateDict(state);
+    for await (const batch of next) seen.push(plain(batch));
+    expect(seen.flat()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('as its collateFn throws', () => {
+    let fails = true;
+    const collateFn = (list: number[]) => {
+      if (list[0] === 4 && fails) throw new Error('no batch');
+      return list;
+    };
+    const loader = new DataLoader(new Set([0, 1, 2, 3, 4]), { batchSize: 2, collateFn });
+    expect(() => [...loader]).toThrow('no batch');
+    fails = false;
+    loader.loadStateDict(loader.stateDict());
+    expect([...loader]).toEqual([[4]]);
+  });
+});
+
 test('a state between two passes', () => {
   const make = () => new DataLoader(samples, { batchSize: 10, shuffle: true, generator: new torch.Generator() });
   const [a, b] = [make(), make()];

@@ -262,9 +262,7 @@ export class WorkerSource implements Source, Listener {
     const unpacked = () => (site === undefined ? unpack(answer.packed) : atSite(site, () => unpack(answer.packed)));
     const value = collateFn === null ? unpacked() : scope(() => collateFn(unpacked()));
     const advance = (batch: unknown): unknown => {
-      this.#progress.ended = answer.ended;
-      this.#progress.cursor = answer.cursor;
-      this.#progress.advance(this.#marks.get(id) ?? null);
+      this.#progress.advance(this.#marks.get(id) ?? null, answer.ended, answer.cursor);
       this.#marks.delete(id);
       return batch;
     };

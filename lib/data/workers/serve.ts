@@ -82,12 +82,25 @@ function indexed(dataset: any, open: Open, cells: Float64Array): Pass {
 function inOrder(dataset: any, open: Open, cells: Float64Array): Pass {
   const { size, dropLast, skip, cursor, ended } = open.stream!;
   if (cursor !== null && isStateful(dataset)) dataset.loadStateDict?.(cursor.value);
-  const progress = { ended, advance: () => {} };
+  const read: { ended: boolean; cursor: { readonly value: unknown } | null } = { ended, cursor: null };
+  const advance = (_mark: unknown, over = false, at: typeof read.cursor = null) => {
+    Object.assign(read, { ended: over, cursor: at });
+  };
   const form = { batched: open.batched, collate: open.collate ? null : (false as const) };
   const note = (index: number): void => {
     cells[Cell.Index] = index;
   };
-  const source = new StreamSource(dataset, form, size, dropLast, skip, progress, false, note, open.stream!.first);
+  const source = new StreamSource(
+    dataset,
+    form,
+    size,
+    dropLast,
+    skip,
+    { ended, advance },
+    false,
+    note,
+    open.stream!.first,
+  );
   return {
     async answer({ pass, id }) {
       const batch = await source.next();
@@ -95,8 +108,7 @@ function inOrder(dataset: any, open: Open, cells: Float64Array): Pass {
       const packed = pack(batch);
       // Those of a collated batch are new; others may still be the dataset's.
       if (open.batched && open.collate) disposeAll(batch);
-      const at = isStateful(dataset) ? { value: dataset.stateDict() } : null;
-      postBatch({ type: 'batch', pass, id, packed, cursor: at, ended: progress.ended });
+      postBatch({ type: 'batch', pass, id, packed, cursor: read.cursor, ended: read.ended });
     },
     close: () => source.end(),
   };
