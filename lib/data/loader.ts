@@ -20,6 +20,7 @@ import {
   resumeOf,
   stateBetween,
   stateOfPass,
+  statesOf,
 } from './progress';
 import { numberOfBatches } from './samplers';
 import { WorkerSource } from './workers/pass';
@@ -185,7 +186,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
     const epoch = this.#next++;
     this.#gave ||= (this.#current?.position ?? 0) > 0;
     const seed = loaded?.seed == null ? drawSeed(this.#plan.generator) : BigInt(loaded.seed);
-    const progress = new PassProgress(epoch, seed, loaded, () => {
+    const progress = new PassProgress(epoch, seed, loaded, statesOf(this.#generators), () => {
       if (this.#current === progress) this.#current = null;
       this.#finished(progress.position);
     });

@@ -38,6 +38,8 @@ export class PassProgress {
     readonly epoch: number,
     readonly seed: bigint,
     readonly resumed: DataLoaderState | null,
+    /** The states of the generators as the pass began: an order that was drawn since then is drawn again. */
+    readonly begun: readonly string[],
     readonly onFinish: () => void,
   ) {
     this.position = resumed?.position ?? 0;
@@ -69,6 +71,9 @@ interface Stateful {
 export const isStateful = (dataset: unknown): dataset is Stateful =>
   typeof (dataset as Stateful | null | undefined)?.stateDict === 'function';
 
+export const statesOf = (generators: readonly Generator[], mark: Mark | null = null): string[] =>
+  generators.map((generator) => toBase64(stateAt(mark, generator)));
+
 /** The state of a pass. */
 export function stateOfPass(
   progress: PassProgress,
@@ -77,6 +82,7 @@ export function stateOfPass(
 ): DataLoaderState {
   const { mark, resumed } = progress;
   const started = progress.position > 0;
+  const gave = progress.position > (resumed?.position ?? 0);
   const order =
     mark === null
       ? (resumed?.order ?? null)
@@ -90,7 +96,7 @@ export function stateOfPass(
     position: progress.position,
     seed: String(progress.seed),
     order: started ? order : null,
-    generators: generators.map((generator) => toBase64(stateAt(mark, generator))),
+    generators: gave ? statesOf(generators, mark) : [...progress.begun],
     ended: progress.ended,
     ...cursorOf(dataset, progress.cursor),
   };
@@ -103,7 +109,7 @@ export function stateBetween(epoch: number, generators: readonly Generator[], da
     position: 0,
     seed: null,
     order: null,
-    generators: generators.map((generator) => toBase64(stateAt(null, generator))),
+    generators: statesOf(generators),
     ended: false,
     ...cursorOf(dataset, null),
   };

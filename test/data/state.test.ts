@@ -330,3 +330,37 @@ test('what a DistributedSampler refuses', () => {
   growing.push(50);
   expect(refused(() => [...sampler])).toMatch(/expected a dataset with 25 samples for each rank, .* got 26/);
 });
+
+test.each(['before the first batch', 'as the first batch fails'])(
+  'a state %s has the order of the pass',
+  async (when) => {
+    let fails = when !== 'before the first batch';
+    const getItem = async (index: number) => {
+      if (fails) throw new Error('no sample');
+      return index;
+    };
+    const make = (seed: number) => {
+      const generator = new torch.Generator().manualSeed(seed);
+      return new DataLoader({ length: 20, getItem }, { batchSize: 5, shuffle: true, generator });
+    };
+    const loader = make(1);
+    const iterator = loader[Symbol.asyncIterator]();
+    const first = iterator.next();
+    if (fails) await expect(first).rejects.toThrow('no sample');
+    const state = JSON.parse(JSON.stringify(loader.stateDict()));
+    fails = false;
+    const read = async (from: Loader) => {
+      const seen: unknown[] = [];
+      for await (const batch of from) seen.push(plain(batch));
+      return seen;
+    };
+    const other = make(2);
+    other.loadStateDict(state);
+    const whole =
+      when === 'before the first batch'
+        ? [plain((await first).value), ...(await read({ [Symbol.asyncIterator]: () => iterator } as Loader))]
+        : await read(make(1));
+    expect(await read(other)).toEqual(whole);
+    await iterator.return!();
+  },
+);
