@@ -266,3 +266,19 @@ test('workers that have read 64 MB ahead return the memory of their samples: RSS
   const { code, stdout } = await run(process.execPath, [path.join(__dirname, 'programs/prefetch.cjs')], { env });
   expect([code, stdout]).toEqual([0, 'within\n']);
 });
+
+test.each(['toSparse', 'toSparseCsr'])('samples of %s are those of a loader without workers', async (to) => {
+  const { DataLoader } = data;
+  const samples = [0, 1, 2].map((i) => torch.eye(3).mul(i)[to]());
+  const dense = async (numWorkers: number) => {
+    const loader = new DataLoader(samples, { batchSize: null, numWorkers });
+    try {
+      const seen: unknown[] = [];
+      for await (const sample of loader) seen.push([sample.layout, sample.toDense().toArray()]);
+      return seen;
+    } finally {
+      await loader.dispose();
+    }
+  };
+  expect(await dense(2)).toEqual(await dense(0));
+});

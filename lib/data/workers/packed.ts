@@ -3,6 +3,7 @@
 import { types } from 'node:util';
 import { native } from '../../addon/native';
 import { isPlainObject } from '../../addon/options';
+import { ownScope } from '../../lifetimes/scope';
 import { fromShared, type SharedTensor, SharedToken, share } from '../../tensor/share';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 
@@ -70,6 +71,22 @@ function shared(tensor: Tensor): SharedArrayBuffer {
   }
 }
 
+/** The tensors that a sparse one consists of; none for other layouts without a storage. */
+function partsOf(tensor: Tensor): Tensor[] {
+  switch (tensor.layout) {
+    case 'sparse_coo':
+      return [tensor._indices(), tensor._values()] as Tensor[];
+    case 'sparse_csr':
+    case 'sparse_bsr':
+      return [tensor.crowIndices(), tensor.colIndices(), tensor.values()] as Tensor[];
+    case 'sparse_csc':
+    case 'sparse_bsc':
+      return [tensor.ccolIndices(), tensor.rowIndices(), tensor.values()] as Tensor[];
+    default:
+      return [];
+  }
+}
+
 /** With how many other storages of the same size a tensor's is compared. */
 const MAX_COMPARED = 16;
 
@@ -89,6 +106,10 @@ class Memory {
   }
 
   addTensor(tensor: Tensor): void {
+    if (tensor.layout !== 'strided') {
+      this.bytes += ownScope(() => partsOf(tensor).reduce((sum, part) => sum + part.storageBytes, 0));
+      return;
+    }
     const bytes = tensor.storageBytes;
     if (bytes === 0) return;
     const same = this.#storages.get(bytes) ?? [];
