@@ -94,18 +94,48 @@ bool share_memory(const at::Tensor& a, const at::Tensor& b) {
   return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
 }
 
-// Ops that may return their argument, or a view of it, although their schema does not say so.
+// Ops that may return their argument, or a view of it, although their schema does not say so: without overloads.
 constexpr std::initializer_list<const char*> kMayReturnArgument = {
-    "aten::dropout",       "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout",
-    "aten::type_as",       "aten::atleast_1d",      "aten::atleast_2d",    "aten::atleast_3d",
-    "aten::conj_physical", "aten::_unsafe_view",    "aten::rrelu",         "aten::cartesian_prod",
+    "aten::dropout",
+    "aten::feature_dropout",
+    "aten::alpha_dropout",
+    "aten::feature_alpha_dropout",
+    "aten::type_as",
+    "aten::atleast_1d",
+    "aten::atleast_2d",
+    "aten::atleast_3d",
+    "aten::conj_physical",
+    "aten::_unsafe_view",
+    "aten::rrelu",
+    "aten::cartesian_prod",
+    "aten::to_dense",
+    "aten::sum_to_size",
+    "aten::einsum",
+    "aten::dequantize",
+    "aten::align_as",
+    "aten::lift",
+    "aten::data",
+    "aten::flatten_dense_tensors",
+    "aten::_cast_Byte",
+    "aten::_cast_Char",
+    "aten::_cast_Double",
+    "aten::_cast_Float",
+    "aten::_cast_Int",
+    "aten::_cast_Long",
+    "aten::_cast_Short",
+    "aten::_cast_Half",
+    "aten::copy",
+    "aten::set",
+    "aten::_saturate_weight_to_fp16",
 };
 
 }  // namespace
 
 bool may_be_view(const async::Step& step) {
   const auto* op = dynamic_cast<const async::OpStep*>(&step);
-  if (op == nullptr || is_one_of(op->row.name, kMayReturnArgument)) return true;
+  if (op == nullptr) return true;
+  const std::string_view name = op->row.name;
+  if (is_one_of(name.substr(0, name.find('.')), kMayReturnArgument)) return true;
   for (const c10::Argument& result : op->op.schema().returns()) {
     if (result.alias_info() != nullptr || result.type()->kind() != TypeKind::TensorType) return true;
   }
