@@ -68,6 +68,7 @@ const callers: Readonly<Record<string, string>> = {
   fromBorrowed: 'torch.fromTypedArray',
   functionBegin: 'a function of autograd.Function',
   shareSweepIsDue: 'share()',
+  strandRequireRead: 'a read of a tensor from outside the function',
 };
 
 /** The message of a refusal as one sentence: without the lines that follow, and with the name that the program knows. */
@@ -75,8 +76,9 @@ function inWords(message: string): string {
   const line = message.split('\n', 1)[0]!;
   const [, name, text] = /^([\w:.]+): (.*)$/.exec(line) ?? [];
   if (name === undefined || text === undefined) return line;
+  if (name === 'captureEnd') return inWords(text); // it may be an error that the function has caught
   if (text.startsWith('cannot be replayed')) return `${callers[name] ?? name} ${text}`; // native/ops/record.cpp
-  return /^(captureEnd|(torch\.)?(capture|run))$/.test(name) ? text : line;
+  return /^(torch\.)?(capture|run)$/.test(name) ? text : line;
 }
 
 const { flags } = native;

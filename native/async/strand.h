@@ -50,6 +50,8 @@ class Strand {
   std::atomic<bool> cancelled{false};
   // It belongs to torch.capture, which refuses what a replay would not repeat.
   bool captures = false;
+  // For torch.capture: the first refusal, which the function may have caught.
+  std::string refused;
   // Of the last batch:
   Step* failed = nullptr;
   std::exception_ptr error;

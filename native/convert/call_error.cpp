@@ -150,6 +150,7 @@ napi_value current_error(napi_env env, Call* call) noexcept {
   text += report.message;
   const std::string inputs = report.argument.empty() ? describe_inputs(call) : "";
   if (!inputs.empty()) text += "\n  with " + inputs;
+  if (call != nullptr) call->state.note_refusal(report.code, text);
   napi_value message = nullptr;
   napi_value code = nullptr;
   napi_value error = nullptr;

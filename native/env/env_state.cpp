@@ -146,6 +146,13 @@ const std::shared_ptr<async::Strand>& EnvState::strand(uint64_t id) {
   return found->second;
 }
 
+void EnvState::note_refusal(std::string_view code, const std::string& message) noexcept {
+  if (flags_->recording == handles::Flags::kOff || (code != "ERR_TORCH_CAPTURE" && code != "ERR_TORCH_PENDING")) return;
+  const auto found = strands_.find(current_strand_);
+  if (found == strands_.end() || !found->second->captures || !found->second->refused.empty()) return;
+  found->second->refused = message;
+}
+
 void EnvState::set_collector(napi_value function) {
   if (collector_ != nullptr) napi_delete_reference(env_, collector_);
   collector_ = nullptr;

@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -61,6 +63,8 @@ class EnvState {
   const std::shared_ptr<async::Strand>& strand(uint64_t id);
   void enter_strand(uint64_t id) noexcept { current_strand_ = id; }
   async::Strand& current_strand() { return *strand(current_strand_); }
+  // A captured function may catch the error: the strand keeps why it cannot be replayed.
+  void note_refusal(std::string_view code, const std::string& message) noexcept;
   void close_strand(uint64_t id) noexcept { strands_.erase(id); }
 
   // A tensor borrowed the memory of a buffer. take_borrowed(): whether that happened since the last call.

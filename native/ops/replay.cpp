@@ -36,6 +36,7 @@ class ReplayBuilder {
   ReplayBuilder(Call& call, Replay& replay) : call_(call), replay_(replay), strand_(*replay.strand_) {}
 
   void build(const std::vector<double>& outputs) {
+    if (!strand_.refused.empty()) refuse(strand_.refused);
     for (size_t i = 0; i < strand_.size(); ++i) add(*strand_.step(i));
     for (const double code : outputs) {
       async::Step* step = nullptr;

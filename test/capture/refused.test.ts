@@ -1,8 +1,32 @@
 /** Captured functions that cannot be replayed and hide it: they catch the refusal, or what they write to looks new. */
+import { inspect } from 'node:util';
 import { torch } from '../support/torch';
 import { expectFallback } from './compare';
 
 const make = () => [torch.ones([2])];
+
+test('a function that catches the refusal of a read runs itself', () => {
+  const w = torch.ones([1]);
+  const reads: [RegExp, (a: any) => unknown][] = [
+    [/^aten::item cannot be replayed/, () => w.item()],
+    [/^aten::equal cannot be replayed/, () => w.equal(w)],
+    [/^(a read of a tensor from outside the function|toArray) cannot be replayed/, () => w.toArray()[0]],
+    [/^strides: .* is not there yet/, (a) => a.isContiguous()],
+    [/^a read of a tensor from outside the function cannot be replayed/, () => inspect(w).length],
+    [/^grad cannot be replayed/, (a) => a.grad],
+  ];
+  for (const [reason, read] of reads) {
+    const careful = (a: any) => {
+      try {
+        return a.mul(Number(read(a)) + 2);
+      } catch {
+        return a.neg();
+      }
+    };
+    expectFallback(careful, make, reason);
+  }
+  w.dispose();
+});
 
 test('an op that may return its argument, which its schema does not say, gives no new tensor', () => {
   const made: (() => any)[] = [
