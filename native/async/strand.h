@@ -50,8 +50,10 @@ class Strand {
   std::atomic<bool> cancelled{false};
   // It belongs to torch.capture, which refuses what a replay would not repeat.
   bool captures = false;
-  // For torch.capture: the first refusal, which the function may have caught.
+  // For torch.capture: the first refusal, which the function may have caught, and the existing tensors whose properties
+  // it has read.
   std::string refused;
+  std::unordered_map<const void*, at::Tensor> examined;
   // Of the last batch:
   Step* failed = nullptr;
   std::exception_ptr error;

@@ -235,17 +235,8 @@ bool captures(Call& call) {
 
 // What a captured function may call besides ops: it changes nothing, or only while the function runs, and what it
 // returns follows from what the capture depends on.
-constexpr std::initializer_list<const char*> kCapturable = {"shape",
-                                                            "strides",
-                                                            "numel",
-                                                            "ndim",
-                                                            "dtype",
-                                                            "layout",
-                                                            "device",
-                                                            "itemSize",
-                                                            "names",
+constexpr std::initializer_list<const char*> kCapturable = {"names",
                                                             "isLive",
-                                                            "requiresGrad",
                                                             "gradEnabled",
                                                             "setGradEnabled",
                                                             "inferenceEnabled",
@@ -274,7 +265,18 @@ constexpr std::initializer_list<const char*> kCapturable = {"shape",
                                                             "allocatedBytes",
                                                             "allocations",
                                                             "version",
-                                                            "enums",
+                                                            "enums"};
+
+// Properties of a tensor, which a replay depends on if the function has read them.
+constexpr std::initializer_list<const char*> kProperties = {"shape",
+                                                            "strides",
+                                                            "numel",
+                                                            "ndim",
+                                                            "dtype",
+                                                            "layout",
+                                                            "device",
+                                                            "itemSize",
+                                                            "requiresGrad",
                                                             "aten::size.int",
                                                             "aten::stride.int",
                                                             "aten::is_floating_point",
@@ -284,10 +286,22 @@ constexpr std::initializer_list<const char*> kCapturable = {"shape",
                                                             "aten::__is_floating_point",
                                                             "aten::dim"};
 
+void note_examined(Call& call) {
+  if (!captures(call)) return;
+  auto& examined = call.state.current_strand().examined;
+  for (size_t i = 0; i < call.count; ++i) {
+    double handle = 0;
+    if (napi_get_value_double(call.env, call.arguments[i], &handle) != napi_ok || !(handle > 0)) continue;
+    const at::Tensor* tensor = call.state.slots().find(static_cast<handles::Handle>(handle));
+    if (tensor != nullptr) examined.emplace(tensor->unsafeGetTensorImpl(), *tensor);
+  }
+}
+
 }  // namespace
 
 void require_capturable(Call& call) {
   const std::string_view name = call.row->name;
+  if (is_one_of(name, kProperties)) return note_examined(call);
   if (is_one_of(name, kCapturable) || name.substr(0, 5) == "watch" || name.substr(0, 5) == "audit") return;
   if (!captures(call)) return;
   throw CodedError("ERR_TORCH_CAPTURE",

@@ -37,6 +37,12 @@ class ReplayBuilder {
 
   void build(const std::vector<double>& outputs) {
     if (!strand_.refused.empty()) refuse(strand_.refused);
+    for (const auto& [key, tensor] : strand_.examined) {
+      if (tensor.is_nested()) continue;  // it has no sizes
+      replay_.examined_.emplace_back(tensor);
+      add_constant(tensor);
+    }
+    strand_.examined.clear();
     for (size_t i = 0; i < strand_.size(); ++i) add(*strand_.step(i));
     for (const double code : outputs) {
       async::Step* step = nullptr;
@@ -124,6 +130,12 @@ class ReplayBuilder {
                      [](const auto& a, const auto& b) { return a.argument < b.argument; });
   }
 
+  void add_constant(const at::Tensor& tensor) {
+    if (!seen_.insert(tensor.unsafeGetTensorImpl()).second) return;
+    replay_.constants_.push_back(tensor);
+    replay_.constants_were_.push_back(Replay::describe(tensor));
+  }
+
   // Collects the constants. Refuses an op that writes to a tensor that each call would make anew, and a replay would
   // not. Returns whether a result may share memory with such a tensor.
   bool examine(const OpStep& step, const Replay::Op& op) {
@@ -137,9 +149,7 @@ class ReplayBuilder {
       bool is_made = false;
       for_each_tensor_in(step.arguments[i], [&](const at::Tensor& tensor) {
         is_made |= lasting.count(tensor.unsafeGetTensorImpl()) == 0;
-        if (!seen_.insert(tensor.unsafeGetTensorImpl()).second) return;
-        replay_.constants_.push_back(tensor);
-        replay_.constants_were_.push_back(Replay::describe(tensor));
+        add_constant(tensor);
       });
       for (const Replay::Operand& operand : op.operands) {
         if (operand.argument == i) is_made |= tainted_[operand.from];
@@ -183,6 +193,15 @@ bool Replay::is_like(const at::Tensor& tensor, const Input& input) {
          !tensor.is_nested() && tensor.sizes() == at::IntArrayRef(input.sizes);
 }
 
+Replay::Examined::Examined(const at::Tensor& of) : tensor(of), was(describe(of)), requires_grad(of.requires_grad()) {
+  if (of.layout() == c10::kStrided) strides.append(of.strides().begin(), of.strides().end());
+}
+
+bool Replay::Examined::is_unchanged() const {
+  return is_like(tensor, was) && tensor.requires_grad() == requires_grad &&
+         (was.layout != c10::kStrided || tensor.strides() == at::IntArrayRef(strides));
+}
+
 std::vector<Replay::Input> Replay::describe(const std::vector<at::Tensor>& inputs) {
   std::vector<Input> all;
   for (const at::Tensor& tensor : inputs) {
@@ -209,7 +228,8 @@ bool Replay::fits(const std::vector<at::Tensor>& inputs) const {
   for (size_t i = 0; i < constants_.size(); ++i) {
     if (!constants_[i].is_nested() && !is_like(constants_[i], constants_were_[i])) return false;
   }
-  return async::CallModes::now() == modes_;
+  const auto is_unchanged = [](const Examined& examined) { return examined.is_unchanged(); };
+  return std::all_of(examined_.begin(), examined_.end(), is_unchanged) && async::CallModes::now() == modes_;
 }
 
 namespace {

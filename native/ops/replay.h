@@ -24,7 +24,8 @@ class Replay {
                                              const std::vector<at::Tensor>& inputs, const std::vector<double>& outputs);
 
   // Whether a call with these tensors, in the current modes, would record the same ops: numbers, dtypes, sizes, devices
-  // and which of them share memory, and whether the tensors of the closure still have their sizes, dtypes and devices.
+  // and which of them share memory, and whether the tensors of the closure still have their sizes, dtypes and devices,
+  // and those whose properties the function read also their strides and requiresGrad.
   bool fits(const std::vector<at::Tensor>& inputs) const;
   // Calls the ops. Throws what an op throws; `*failed` is then its step.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const async::OpStep** failed) const;
@@ -72,6 +73,17 @@ class Replay {
     size_t same_memory_as;  // the first input with the same storage
   };
 
+  // A tensor whose properties the function read.
+  struct Examined {
+    explicit Examined(const at::Tensor& of);
+    bool is_unchanged() const;
+
+    at::Tensor tensor;
+    Input was;
+    c10::SmallVector<int64_t, 5> strides;
+    bool requires_grad;
+  };
+
   // Calls of one op.
   static void add_typed_call(Op* op);
   static at::Tensor call_typed(const Op& op, std::vector<at::Tensor>* registers);
@@ -90,6 +102,7 @@ class Replay {
   uint32_t registers_ = 0;
   std::vector<at::Tensor> constants_;
   std::vector<Input> constants_were_;  // before the recorded ops ran; without same_memory_as
+  std::vector<Examined> examined_;
   std::vector<handles::Handle> written_;
   bool writes_ = false, writes_elsewhere_ = false;
 };

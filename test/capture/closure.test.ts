@@ -36,6 +36,34 @@ test('a changed shape or dtype of the closure makes another recording', () => {
   });
 });
 
+test('a property that the function reads of its closure makes another recording when it changes', () => {
+  balanced(() => {
+    torch.scope(() => {
+      const w = torch.tensor([
+        [1, 2, 3],
+        [4, 5, 6],
+      ]);
+      const x = torch.ones([2]);
+      const functions: ((a: any) => any)[] = [
+        (a) => a.mul(w.shape[0]!),
+        (a) => a.mul(w.stride(0)),
+        (a) => (w.isContiguous() ? a.mul(2) : a.neg()),
+        (a) => a.mul(w.requiresGrad ? 2 : 3),
+      ];
+      const all = functions.map((fn) => ({ fn, captured: torch.capture(fn) }));
+      const changes = [() => w.t_(), () => w.requiresGrad_(), () => w.detach_(), () => {}];
+      for (const change of [() => {}, ...changes]) {
+        change();
+        for (const { fn, captured } of all) {
+          expect(captured(x).toArray()).toEqual(fn(x).toArray());
+          expect(captured.reason).toBe(null);
+        }
+      }
+      for (const { captured } of all) captured.dispose();
+    });
+  });
+});
+
 test('an unchanged closure is replayed, also with other values', () => {
   torch.scope(() => {
     const w = torch.ones([3]);
