@@ -6,7 +6,7 @@ import { reportsMissingNames } from '../call/misses';
 import { camelCase } from '../call/signature';
 import { requireAtMost } from '../errors/arity';
 import { argumentError, codedError, type TorchError } from '../errors/errors';
-import { PendingValue, recordBody } from '../tensor/pending';
+import { bodyNow, PendingValue, recordBody } from '../tensor/pending';
 import { findPending, isPending, isPlain } from '../tensor/places';
 import { readArguments } from '../tensor/reading';
 import { followed } from './continuations';
@@ -34,6 +34,11 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+
+/** At once: a rejection would be unhandled, because the program drops the promises of a function that is only recorded. */
+function refuseInCapture(): void {
+  bodyNow()?.refuse?.('it calls torch.run or torch.async');
+}
 
 /** Records what `fn` calls, runs it, and resolves with `fn`'s result, real tensors replacing pending ones. */
 export function start(
@@ -162,6 +167,7 @@ export function makeRun(torch: Space): Call {
   return function run(fn: unknown, options: unknown = {}, ...more: unknown[]): Promise<unknown> {
     if (more.length > 0) requireAtMost('run', 2, [fn, options, ...more]);
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
+    refuseInCapture();
     const recorded = (strand: Strand) => {
       const recording = mirror(torch, (call, args) => {
         if (unrecorded.has(call)) return call(...args);
@@ -193,6 +199,7 @@ const isFree = ({ signal, timeoutMs }: RunOptions): boolean => signal === undefi
 export function makeAsync(ops: Space): Space {
   const short = shortOpsOf(ops, camelCase);
   return mirror(ops, (fn, passed, caller) => {
+    refuseInCapture();
     let options: RunOptions;
     let args: unknown[];
     try {

@@ -28,6 +28,22 @@ test('a function that catches the refusal of a read runs itself', () => {
   w.dispose();
 });
 
+test('a function that starts a job runs itself, each time', async () => {
+  let sum = 0;
+  const jobs: Promise<unknown>[] = [];
+  const captured = torch.capture((a: any) => {
+    jobs.push(torch.run(() => torch.ones([1]).add(1)).then((two: any) => (sum += two.item())));
+    jobs.push(torch.async.neg(torch.ones([1])).then((one: any) => (sum += one.item())));
+    return a.neg();
+  });
+  for (let call = 0; call < 2; call++) captured(torch.ones([1]));
+  expect(captured.reason).toMatch(/^it calls torch.run or torch.async$/);
+  expect(jobs.length).toBe(4);
+  await Promise.all(jobs);
+  expect(sum).toBe(2);
+  captured.dispose();
+});
+
 test('an op that may return its argument, which its schema does not say, gives no new tensor', () => {
   const made: (() => any)[] = [
     () => torch.tensor([1, 2]).toDense(),
