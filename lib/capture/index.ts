@@ -162,7 +162,9 @@ class Capture {
       const [pattern, modes, outputs] = [patternOf(args), modesOf(strand), codes.length];
       this.entries.push({ token: token!, self: receiver, pattern, modes, template, outputs });
       this.recordings++;
-      return null;
+      if (!this.disposed) return null;
+      this.forget(() => true);
+      return this.refuse('it disposes of its own recordings');
     } catch (error) {
       const { code, message } = Object(error) as TorchError;
       if (strand !== undefined && strand.refused !== null) return this.refuse(strand.refused);

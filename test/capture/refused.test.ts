@@ -1,6 +1,6 @@
 /** Captured functions that cannot be replayed and hide it: they catch the refusal, or what they write to looks new. */
 import { inspect } from 'node:util';
-import { torch } from '../support/torch';
+import { balanced, torch } from '../support/torch';
 import { expectFallback } from './compare';
 
 const make = () => [torch.ones([2])];
@@ -42,6 +42,21 @@ test('a function that starts a job runs itself, each time', async () => {
   await Promise.all(jobs);
   expect(sum).toBe(2);
   captured.dispose();
+});
+
+test('a captured function that disposes of itself keeps nothing', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const w = torch.ones([3]);
+      const captured = torch.capture((a: any) => {
+        captured.dispose();
+        return a.mul(w);
+      });
+      expect(captured(torch.ones([3])).toArray()).toEqual([1, 1, 1]);
+      expect(captured.reason).toBe('it disposes of its own recordings');
+      expect(() => captured(torch.ones([3]))).toThrow('the captured function was disposed');
+    }),
+  );
 });
 
 test('an op that may return its argument, which its schema does not say, gives no new tensor', () => {
