@@ -1,9 +1,9 @@
 /** Arguments of samplers and of `randomSplit`: positional in Python's order, or by name in one trailing options object. */
-import type { classes } from '../call/classes';
+import type { Generator } from '../../types/generated/classes';
 import { NativeObject } from '../call/object';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
 
-export type Generator = InstanceType<typeof classes.Generator>;
+export type { Generator } from '../../types/generated/classes';
 
 export function flagOf(fn: string, name: string, value: unknown, usual: boolean): boolean {
   if (value === undefined) return usual;

@@ -42,7 +42,7 @@ export class SampleContext {
   }
 
   /** A generator with this seed, for `torch.rand([2], { generator })`. It lives until the batch is complete. */
-  get generator(): any {
+  get generator(): Generator {
     if (this.#generator === null) {
       const made = new classes.Generator() as unknown as Generator;
       made.manualSeed(this.seed);

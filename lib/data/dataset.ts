@@ -247,7 +247,7 @@ export function mapDatasetOf<T>(fn: string, dataset: unknown, name = 'dataset'):
 }
 
 export interface RandomSplitOptions {
-  generator?: unknown;
+  generator?: Generator | null | undefined;
 }
 
 /** math.isclose(sum, 1) and sum <= 1 */
@@ -277,7 +277,7 @@ export function randomSplit<T = any>(
 export function randomSplit<T = any>(
   dataset: MapDataset<T> | readonly T[] | Tensor,
   lengths: Iterable<number>,
-  generator?: unknown,
+  generator?: Generator | null | undefined,
 ): Subset<T>[];
 export function randomSplit(...passed: unknown[]): Subset[] {
   const fn = 'utils.data.randomSplit';

@@ -74,7 +74,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   get batchSampler(): Iterable<ArrayLike<number>> | null {
     return this.#plan.batchSampler;
   }
-  get generator(): any {
+  get generator(): Generator | null {
     return this.#plan.generator;
   }
   /** The number of the pass under way, or of the next one. */

@@ -55,7 +55,7 @@ export interface LoadingOptions {
   /** As in Python, with workers. They always stay for the next pass; `dispose()` ends them. */
   persistentWorkers?: true | undefined;
   /** Draws the order and the seed of each pass. Default: the default generator. */
-  generator?: unknown;
+  generator?: Generator | null | undefined;
   /** Ends a pass: it rejects with the signal's reason. */
   signal?: Signal | undefined;
   /** With workers: what makes the dataset there, if it is not one of `torch.utils.data` and its class names no module. */

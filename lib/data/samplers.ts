@@ -70,7 +70,7 @@ export interface RandomSamplerOptions {
   replacement?: boolean | undefined;
   /** How many indices to draw. Default: the dataset's length. */
   numSamples?: number | null | undefined;
-  generator?: unknown;
+  generator?: Generator | null | undefined;
 }
 
 /** How many indices Python draws at once with replacement. */
@@ -83,7 +83,12 @@ export class RandomSampler extends ChunkSampler {
   readonly #numSamples: number | null;
 
   constructor(dataSource: Sized, options?: RandomSamplerOptions);
-  constructor(dataSource: Sized, replacement?: boolean, numSamples?: number | null, generator?: unknown);
+  constructor(
+    dataSource: Sized,
+    replacement?: boolean,
+    numSamples?: number | null,
+    generator?: Generator | null | undefined,
+  );
   constructor(dataSource: Sized, replacement: boolean, options: Omit<RandomSamplerOptions, 'replacement'>);
   constructor(...passed: unknown[]) {
     super();
@@ -101,7 +106,7 @@ export class RandomSampler extends ChunkSampler {
   get numSamples(): number {
     return this.#numSamples ?? this.dataSource.length;
   }
-  get generator(): unknown {
+  get generator(): Generator | null {
     return this._generator;
   }
   get length(): number {
@@ -131,7 +136,7 @@ export class RandomSampler extends ChunkSampler {
 }
 
 export interface SubsetRandomSamplerOptions {
-  generator?: unknown;
+  generator?: Generator | null | undefined;
 }
 
 /** The given indices in random order. */
@@ -139,7 +144,7 @@ export class SubsetRandomSampler extends ChunkSampler {
   readonly indices: ArrayLike<number>;
 
   constructor(indices: ArrayLike<number> | Tensor, options?: SubsetRandomSamplerOptions);
-  constructor(indices: ArrayLike<number> | Tensor, generator?: unknown);
+  constructor(indices: ArrayLike<number> | Tensor, generator?: Generator | null | undefined);
   constructor(...passed: unknown[]) {
     super();
     const fn = 'utils.data.SubsetRandomSampler';
@@ -149,7 +154,7 @@ export class SubsetRandomSampler extends ChunkSampler {
     this.indices = isTensor(indices) ? numbersOf(indices) : indices;
     this._generator = generatorOf(fn, given.generator);
   }
-  get generator(): unknown {
+  get generator(): Generator | null {
     return this._generator;
   }
   get length(): number {
@@ -168,7 +173,7 @@ export class SubsetRandomSampler extends ChunkSampler {
 export interface WeightedRandomSamplerOptions {
   /** Draw each index from all indices. Default: true. */
   replacement?: boolean | undefined;
-  generator?: unknown;
+  generator?: Generator | null | undefined;
 }
 
 /** Indices with given probabilities, which need not sum to 1. */
@@ -178,7 +183,12 @@ export class WeightedRandomSampler extends ChunkSampler {
   readonly replacement: boolean;
 
   constructor(weights: ArrayLike<number> | Tensor, numSamples: number, options?: WeightedRandomSamplerOptions);
-  constructor(weights: ArrayLike<number> | Tensor, numSamples: number, replacement?: boolean, generator?: unknown);
+  constructor(
+    weights: ArrayLike<number> | Tensor,
+    numSamples: number,
+    replacement?: boolean,
+    generator?: Generator | null | undefined,
+  );
   constructor(weights: ArrayLike<number> | Tensor, options: WeightedRandomSamplerOptions & { numSamples: number });
   constructor(...passed: unknown[]) {
     super();
@@ -189,7 +199,7 @@ export class WeightedRandomSampler extends ChunkSampler {
     this._generator = generatorOf(fn, given.generator);
     this.weights = keep(weightsOf(fn, given.weights));
   }
-  get generator(): unknown {
+  get generator(): Generator | null {
     return this._generator;
   }
   get length(): number {

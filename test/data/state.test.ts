@@ -196,9 +196,9 @@ test('a state between two passes', () => {
   const make = () => new DataLoader(samples, { batchSize: 10, shuffle: true, generator: new torch.Generator() });
   const [a, b] = [make(), make()];
   torch.scope(() => {
-    a.generator.manualSeed(3);
+    a.generator!.manualSeed(3);
     const passes = [[...a], [...a]].map((pass) => pass.map(plain));
-    b.generator.manualSeed(3);
+    b.generator!.manualSeed(3);
     for (const _ of b);
     const state = b.stateDict();
     expect([state.epoch, state.position]).toEqual([1, 0]);

@@ -157,7 +157,9 @@ describe('use', () => {
 
   it('by a compiler that checks its declarations, without the mark that they are checked', async () => {
     write('checked/main.ts', "import * as torch from 'libtorch-node';\nconsole.log(torch.ones([2]).dtype);");
-    const options = { strict: true, target: 'es2022', module: 'node16', skipLibCheck: false, types: [], noEmit: true };
+    const stricter = { noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true };
+    const usual = { strict: true, target: 'es2022', module: 'node16', skipLibCheck: false, types: [], noEmit: true };
+    const options = { ...usual, ...stricter };
     const lib = ['es2022', 'esnext.disposable', 'dom'];
     write('checked/tsconfig.json', JSON.stringify({ compilerOptions: { ...options, lib }, files: ['main.ts'] }));
     const declarations = files().filter((name) => /^dist\/types\/.*\.d\.m?ts$/.test(name));

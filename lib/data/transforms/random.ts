@@ -2,10 +2,11 @@
 import { ops } from '../../autograd/tuples';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
+import type { Generator } from '../arguments';
 
 /** What `getItem` gets as `context`, or any object with a generator. */
 export interface Drawing {
-  readonly generator?: unknown;
+  readonly generator?: Generator | null | undefined;
 }
 
 const from = (drawing: Drawing | undefined): object =>
