@@ -1,6 +1,7 @@
 /** The base class of generated classes for C++ objects other than tensors (Generator, ScriptModule). */
 
 import { native } from '../addon/native';
+import { markCopy } from '../errors/copies';
 import { argumentError, codedError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import type { Tensor } from '../tensor/tensor';
@@ -70,3 +71,5 @@ function handleOf(self: NativeObject): number {
   if (self instanceof NativeObject) return self._handle;
   throw argumentError('Generator', 'this', 'an object of libtorch, such as a Generator', self);
 }
+
+markCopy(NativeObject);

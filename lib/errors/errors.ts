@@ -1,6 +1,7 @@
 /** Every error of the library has a stable `code`. This module makes the errors raised in JavaScript. */
 import { types } from 'node:util';
 import { pointAtCaller } from './caller';
+import { dataOf, isOfAnotherCopy } from './copies';
 
 export type ErrorCode =
   | 'ERR_TORCH_ARGUMENT'
@@ -115,19 +116,10 @@ export function describe(value: unknown, depth = 0): string {
     case 'symbol':
       return 'a symbol';
     case 'object':
-      return describeObject(value, depth);
+      return describeObject(value, depth) + (isOfAnotherCopy(value) ? ' of another copy of libtorch-node' : '');
     default:
       return String(value);
   }
-}
-
-/** A data property of the object or its prototypes, read without running user code. */
-function dataOf(value: object, name: PropertyKey): unknown {
-  for (let at: object | null = value; at !== null && !types.isProxy(at); at = Object.getPrototypeOf(at)) {
-    const descriptor = Object.getOwnPropertyDescriptor(at, name);
-    if (descriptor !== undefined) return descriptor.value;
-  }
-  return undefined;
 }
 
 /** Describes an object without running user code, because messages are made in the middle of calls. */

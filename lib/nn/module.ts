@@ -3,6 +3,7 @@ import type { DTypeLike } from '../../types/base';
 import { canonicalDtype } from '../addon/enums';
 import { ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
+import { markCopy } from '../errors/copies';
 import { argumentError, codedError } from '../errors/errors';
 import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
@@ -19,7 +20,7 @@ import {
   prepareOwn,
 } from './hooks';
 import { Buffer, Parameter, zeroed } from './parameter';
-import { defineOwning, requireFree } from './registration';
+import { defineOwning, membersOf, requireFree } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -83,7 +84,7 @@ export class Module {
 
   /** @internal By property name. */
   _children(): [name: string, child: Module][] {
-    return this._members().filter((member): member is [string, Module] => member[1] instanceof Module);
+    return membersOf(this, Module);
   }
 
   /** @internal Puts another module in the place of one of `_children`. */
@@ -410,7 +411,7 @@ export class Module {
   }
 }
 
-Object.defineProperty(Module.prototype, '_names', { value: {}, writable: true });
+Object.defineProperty(markCopy(Module), '_names', { value: {}, writable: true });
 
 /** Sets Python's names of a built-in class's properties. */
 export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {

@@ -4,6 +4,7 @@ import { ownOptions } from '../addon/options';
 import { raw } from '../addon/wrappers';
 import { inGradMode } from '../autograd/mode';
 import { f } from '../call/runtime';
+import { markCopy } from '../errors/copies';
 import { argumentError, disposedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { constructorKey, guard, isTensor, Tensor } from '../tensor/tensor';
@@ -166,3 +167,6 @@ export function zeroed(parameter: Parameter): void {
   grad.zero_();
   grad.dispose();
 }
+
+markCopy(Parameter);
+markCopy(Buffer);

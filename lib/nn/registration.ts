@@ -1,5 +1,7 @@
 /** What a module registers: under which names, and buffers that it owns. */
-import { argumentError } from '../errors/errors';
+import { isOfAnotherCopy } from '../errors/copies';
+import { argumentError, codedError, describe } from '../errors/errors';
+import { isMarked } from '../tensor/tensor';
 import { owned } from './parameter';
 
 /** Throws unless `module` has no property of this name, or one that `isSame` says may be replaced. */
@@ -23,5 +25,22 @@ export function defineOwning(module: object, name: string, tensor: unknown): voi
     set(value: unknown) {
       current = owned(value);
     },
+  });
+}
+
+/**
+ * The members of a class, by name. A module or parameter of another copy of the library is refused: it would be missing in the
+ * optimizer and in every file, without a word.
+ */
+export function membersOf<M>(
+  module: { _members(): [name: string, value: unknown][] },
+  cls: abstract new (...args: never[]) => M,
+): [name: string, member: M][] {
+  return module._members().filter((member): member is [string, M] => {
+    const [name, value] = member;
+    if (value instanceof cls) return true;
+    if (!isOfAnotherCopy(value) || !('_members' in value || isMarked(value))) return false;
+    const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;
+    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
   });
 }

@@ -4,7 +4,7 @@ import { inGradMode } from '../autograd/mode';
 import { warn } from '../call/warnings';
 import { argumentError, refusal } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
-import { isTensor, type Tensor } from '../tensor/tensor';
+import { isMarked, isTensor, type Tensor } from '../tensor/tensor';
 import { checkKinds } from './checks';
 import { takesNames } from './release';
 import { owned } from './state-dict';
@@ -40,7 +40,8 @@ export function setRate(group: Record<string, any>, value: number): void {
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as Iterable<unknown>)[Symbol.iterator] === 'function';
 
-const isGroup = (value: unknown): value is GivenGroup<object> => isOptions(value) && !isTensor(value);
+const isGroup = (value: unknown): value is GivenGroup<object> =>
+  isOptions(value) && !isTensor(value) && !isMarked(value);
 
 /** The groups of the constructor's first argument. */
 export function groupsOf<O>(fn: string, params: unknown): GivenGroup<O>[] {

@@ -4,6 +4,7 @@ import type { Device, DType, Layout, Shape } from '../../types/base';
 import type { TensorMethods } from '../../types/generated/methods';
 import { dtypeName, layoutName } from '../addon/enums';
 import { native } from '../addon/native';
+import { markCopy } from '../errors/copies';
 import { argumentError, codedError, disposedError } from '../errors/errors';
 import { Flag, RecordingMode } from '../generated/codes';
 import { countGuarded } from '../memory/collector';
@@ -222,6 +223,8 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 /** Methods of every op with a `Tensor self`, and those of lib/public/methods.ts. */
 // biome-ignore lint/correctness/noUnusedVariables: a merged declaration has the same type parameters
 export interface Tensor<out D extends DType = DType, out S extends Shape = Shape> extends TensorMethods {}
+
+markCopy(Tensor, mark);
 
 /** For the subclasses of lib/nn. */
 export const constructorKey: unique symbol = Symbol('Tensor');

@@ -93,6 +93,36 @@ test('a copy over its own addon: a clear error', async () => {
   for (const message of messages) expect(message).toContain('got a Tensor of another copy of libtorch-node');
 });
 
+test('modules, parameters and generators of another copy are refused by name, not left out of the parameters', async () => {
+  const messages = await ask(`
+    void torch.nn.Linear; // loaded before the cache is emptied: a copy of its own
+    for (const key of Object.keys(require.cache)) if (!key.endsWith('.node')) delete require.cache[key];
+    const other = require(${JSON.stringify(`${LIB}/index.js`)});
+    class Net extends torch.nn.Module {
+      constructor(part) { super(); this.own = new torch.nn.Linear(1, 1); this.part = part; }
+    }
+    const said = (fn) => { try { return fn(); } catch (e) { return [e.code, e.message.split('\\n')[0]]; } };
+    answer([
+      () => new Net(new other.nn.Linear(2, 2)).parameters().length,
+      () => Object.keys(new Net(new other.nn.Parameter(torch.ones([2]))).stateDict()),
+      () => new torch.nn.Sequential(new other.nn.ReLU()),
+      () => torch.rand([2], { generator: new other.Generator() }),
+      () => new Net(new other.Generator()).parameters().length,
+      () => new Net(other.ones([2])).parameters().length,
+    ].map(said));
+  `);
+  const copy = 'of another copy of libtorch-node';
+  const member = 'Net.part: expected a Module or a Parameter of the same copy of libtorch-node, got a';
+  expect(messages).toEqual([
+    ['ERR_TORCH_ARGUMENT', `${member} Linear ${copy}`],
+    ['ERR_TORCH_ARGUMENT', expect.stringMatching(/^Net\.part: .* of another copy of libtorch-node$/)],
+    ['ERR_TORCH_ARGUMENT', `nn.Sequential: argument 'modules[0]': expected a Module, got a ReLU ${copy}`],
+    ['ERR_TORCH_OVERLOAD', `rand: argument 'generator': expected a Generator, got a Generator ${copy}`],
+    2,
+    2,
+  ]);
+});
+
 test('a Jest run of 20 test files in one process: passes, leaks nothing, ends by itself', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'ltn-jest-'));
   try {
