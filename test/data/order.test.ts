@@ -121,7 +121,7 @@ describe.each(Object.keys(cases))('%s', (name) => {
   });
 });
 
-test('what is no index in the order of the program is refused, before a sample is read', () => {
+test('what is not an index in the order of the program is refused, before a sample is read', () => {
   const { DataLoader } = torch.utils.data;
   const read = (options: object) =>
     torch.scope(() => [...new DataLoader([10, 11, 12], options)].map((b) => b.toArray()));
