@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { codedError, type TorchError } from '../errors/errors';
-import { type Binding, candidates, describe, packageRoot, whyNot } from '../libtorch/bindings';
+import { type Binding, candidates, describe, isBundled, packageRoot, whyNot } from '../libtorch/bindings';
 import { readElf } from '../libtorch/elf';
 import { LibtorchError } from '../libtorch/error';
 import { findRuntime, type Runtime } from '../libtorch/find';
@@ -127,8 +127,18 @@ function advice(libtorch: Runtime, considered: Binding[]): string {
   );
 }
 
+/** Nothing of the package is beside a bundle, and what is there belongs to the program: its package.json, its build folder. */
+function refuseBundle(): void {
+  if (!isBundled || process.env.LIBTORCH_NODE_ADDON) return;
+  throw loadError(
+    `libtorch-node is bundled into ${printable(__filename)}, where its addon and its workers are missing.\n` +
+      "Declare it as external, so that it is loaded from node_modules: esbuild's --external:libtorch-node, webpack's and Rollup's `externals` and `external`.",
+  );
+}
+
 /** Loads the first binding that fits. Throws `ERR_TORCH_LOAD` with the reason for each that does not. */
 export function load(): Loaded {
+  refuseBundle();
   const libtorch = find();
   refuseSecond(libtorch);
   const considered = candidates();

@@ -31,6 +31,7 @@ export function cachedBindings(env?: NodeJS.ProcessEnv): string;
 /** Creates that folder. `real`: its path without links. `problem`: why other users could write there, or null. */
 export function makeCachedBindings(env?: NodeJS.ProcessEnv): { real: string; problem: string | null };
 export function packageVersion(): string;
+export const isBundled: boolean;
 export const packageRoot: string;
 /** Folder of the package's prebuilt bindings for this platform. */
 export const prebuilds: string;

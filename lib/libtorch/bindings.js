@@ -32,6 +32,8 @@ const packageRoot = (() => {
   const isBuilt = path.basename(above) === 'dist' && !fs.existsSync(path.join(above, 'package.json'));
   return isBuilt ? path.dirname(above) : above;
 })();
+/** Whether a bundler has put this file into another one, far from the package's addon. */
+const isBundled = path.basename(__filename) !== 'bindings.js';
 const packageVersion = () => JSON.parse(fs.readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).version;
 
 /** HOME, unless it is relative: then the current folder, which may belong to anyone, would decide which code is loaded. */
@@ -197,6 +199,7 @@ module.exports = {
   describe,
   distributedName,
   infoName,
+  isBundled,
   makeCachedBindings,
   packageRoot,
   packageVersion,

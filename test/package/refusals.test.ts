@@ -4,6 +4,7 @@
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import * as esbuild from 'esbuild';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { LIB, ROOT } from '../support/torch';
@@ -199,4 +200,22 @@ it(`only the release counts: ${minor}.99 is ${minor}`, async () => {
   expect(bindingName({ ...own, abi: 'old', cuda: true, sonames: { torch_cpu: 'libtorch_cpu.so' } })).toBe(
     `libtorch-${minor}-oldabi-cuda-unversioned`,
   );
+});
+
+it('a bundle that contains the library says to declare it as external, whatever package it belongs to', async () => {
+  const at = folder();
+  const bundle = path.join(at, 'dist', 'server', 'app.cjs');
+  fs.writeFileSync(path.join(at, 'package.json'), '{ "name": "app", "version": "3.2.1" }');
+  const stdin = { contents: sum, resolveDir: ROOT };
+  esbuild.buildSync({ stdin, outfile: bundle, bundle: true, platform: 'node', logLevel: 'silent' });
+  const env = environment({});
+  delete env.LIBTORCH_NODE_ADDON;
+  for (const file of [bundle, path.join(at, 'app.cjs')]) {
+    if (file !== bundle) fs.copyFileSync(bundle, file);
+    const { code, stdout, stderr } = await run(process.execPath, [file], { env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`libtorch-node is bundled into ${file}, where its addon and its workers are missing`);
+    expect(stderr).toContain('--external:libtorch-node');
+    expect(stderr).toContain("code: 'ERR_TORCH_LOAD'");
+  }
 });
