@@ -20,3 +20,11 @@ declare global {
     }
   }
 }
+
+/** The matchers of `import { expect } from '@jest/globals'`. */
+declare module 'expect' {
+  interface Matchers<R extends void | Promise<void>, T = unknown> {
+    /** Whether every call of the function leaves tensors behind. Await it. */
+    toLeakTensors(options?: LeakOptions): Promise<R>;
+  }
+}
