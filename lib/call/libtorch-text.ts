@@ -252,6 +252,10 @@ export function translated(text: string): string {
   return result;
 }
 
+/** The reducer's advice, by the name of the option here. */
+const withOption = (text: string): string =>
+  text.replace(/the keyword argument `find_unused_parameters=True`/, '`{ findUnusedParameters: true }`');
+
 /** The message of a native error, with the public name: "aten::mm: … \n  with self: float32[2, 3]". */
 export function worded(message: string, code: string): string {
   // The rest describes the call: its tensors, and for a model the line of its code.
@@ -260,7 +264,7 @@ export function worded(message: string, code: string): string {
   const head = /^(?:\w+::[\w.]+|\w+): /.exec(text)?.[0] ?? '';
   const body = text.slice(head.length);
   const caller = callers.get(head.slice(0, -2));
-  const result = codes.has(code) ? translated(body) : body + deviceHint(body);
+  const result = codes.has(code) ? translated(body) : withOption(body) + deviceHint(body);
   return (caller === undefined ? head : `${caller}: `) + result + inputs;
 }
 

@@ -152,3 +152,10 @@ test('a message as long as a text that a model was given does not take minutes',
     expect(runInNewContext('reword()', { reword }, { timeout: 20_000 })).toBeGreaterThan(0);
   }
 }, 300_000);
+
+test('the advice for parameters without a gradient names the option of DistributedDataParallel', () => {
+  const advice = 'detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel`';
+  expect(worded(`nn.parallel.DistributedDataParallel: ${advice}`, 'ERR_TORCH_DISTRIBUTED')).toBe(
+    'nn.parallel.DistributedDataParallel: detection by passing `{ findUnusedParameters: true }` to `torch.nn.parallel`',
+  );
+});
