@@ -1,8 +1,10 @@
 /** The default process group and further ones. The keys in the store are those of the release's distributed_c10d.py. */
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { dirname } from 'node:path';
 import { native } from '../addon/native';
-import { argumentError } from '../errors/errors';
+import { argumentError, type ErrorCode } from '../errors/errors';
 import { joinedAs } from '../observe/rank';
 import { DEFAULT_TIMEOUT_MS, flagOf, integerOf, optionsOf, textOf, timeoutOf } from './arguments';
 import { defaultGroup, endGroup, groupOf, ProcessGroup, world } from './group';
@@ -40,7 +42,11 @@ const isTwo = Number(release[1]) >= 2;
 const identity = `${hostname()}:${process.pid}:${randomUUID()}`;
 
 function openStore(meeting: Meeting, timeoutMs: number): Store {
-  if (meeting.kind === 'file') return new FileStore(meeting.path, meeting.size);
+  if (meeting.kind === 'file') {
+    const store = new FileStore(meeting.path, meeting.size);
+    store.setTimeout(timeoutMs); // its own is 5 minutes
+    return store;
+  }
   const { host, port, rank, size } = meeting;
   if (port === 0) throw argumentError(FN, 'initMethod', 'a port from 1 to 65535', port);
   // torchrun's agent runs the server; in 1.13 it is the same one after a restart.
@@ -198,7 +204,12 @@ export async function initProcessGroup(options: InitProcessGroupOptions = {}): P
   const { rank, size } = meeting;
   try {
     const store = given ?? new PrefixStore('default_pg', openStore(meeting as Meeting, timeoutMs));
-    await claimRank(store, rank, size);
+    await claimRank(store, rank, size).catch((error: Error & { code: ErrorCode }) => {
+      const path = given === null && 'path' in meeting ? meeting.path : null;
+      if (path === null || existsSync(dirname(path))) throw error;
+      // libtorch waits for a file that is not there, and says nothing of the folder.
+      throw distributedError(FN, `the folder of ${path} does not exist: ${error.message}`, error.code);
+    });
     if (checks) await store.set(`libtorch_node/rank:${rank}:checks`, '1');
     const ranks = Array.from({ length: size }, (_, i) => i);
     const joining = makeGroup(FN, { store, backend, rank, ranks, timeoutMs });

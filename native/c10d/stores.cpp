@@ -1,5 +1,8 @@
 #include "native/c10d/stores.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <string>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -20,6 +23,14 @@ c10::intrusive_ptr<c10d::TCPStore> open_tcp_store(const std::string& host, c10d:
   return c10::make_intrusive<c10d::TCPStore>(host, options);
 }
 
+// FileStore opens the file again in its destructor, where an error ends the process.
+void require_usable(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) return;  // it is made, or waited for
+  TORCH_CHECK(S_ISREG(found.st_mode), path, " is not a file");
+  TORCH_CHECK(access(path.c_str(), R_OK | W_OK) == 0, path, " cannot be read and written");
+}
+
 }  // namespace
 
 std::shared_ptr<distributed::Store> tcp_store(const distributed::TcpStoreOptions& options) {
@@ -36,6 +47,7 @@ std::shared_ptr<distributed::Store> tcp_store(const distributed::TcpStoreOptions
 }
 
 std::shared_ptr<distributed::Store> file_store(const std::string& path, int world_size) {
+  require_usable(path);
   return std::make_shared<C10dStore>(c10::make_intrusive<c10d::FileStore>(path, world_size), uint16_t{0});
 }
 
