@@ -267,9 +267,9 @@ test('workers that have read 64 MB ahead return the memory of their samples: RSS
   expect([code, stdout]).toEqual([0, 'within\n']);
 });
 
-test.each(['toSparse', 'toSparseCsr'])('samples of %s are those of a loader without workers', async (to) => {
+test.each(['toSparse', 'toSparseCsr'] as const)('samples of %s are those of a loader without workers', async (to) => {
   const { DataLoader } = data;
-  const samples = [0, 1, 2].map((i) => torch.eye(3).mul(i)[to]());
+  const samples = [0, 1, 2].map((i) => (torch.eye(3).mul(i) as any)[to]());
   const dense = async (numWorkers: number) => {
     const loader = new DataLoader(samples, { batchSize: null, numWorkers });
     try {
