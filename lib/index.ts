@@ -1,4 +1,5 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
+import './addon/disposal';
 import './public/methods';
 import { dtypeAliases, dtypes, layouts, memoryFormats } from './addon/enums';
 import { native } from './addon/native';

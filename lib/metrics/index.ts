@@ -2,6 +2,8 @@
  * `libtorch-node/metrics`: what tensors and libtorch hold, for Prometheus and OpenTelemetry. The packages for them are the
  * program's own: neither is needed by the other, or by the rest of the library.
  */
+import '../addon/disposal';
+
 export {
   exportToOpenTelemetry,
   type OpenTelemetryMeter,

@@ -2,6 +2,7 @@
  * `libtorch-node/testing`: tests whether calls of a function leave tensors behind. For `node:test`, Vitest and other test
  * runners; `libtorch-node/jest` is the same as a matcher.
  */
+import '../addon/disposal';
 import { codedError, type TorchError } from '../errors/errors';
 import { type LeakOptions, measured, type TensorLeaks } from './measure';
 import { leaksText } from './text';

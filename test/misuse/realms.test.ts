@@ -33,6 +33,43 @@ describe('vm contexts', () => {
     });
   });
 
+  test('the library itself there: its classes have what `using` calls', async () => {
+    // Node 20 defines Symbol.dispose in the main context only. Modules are compiled as Vitest and Jest do it.
+    const answers = await ask(`
+      const fs = require('node:fs'), path = require('node:path'), vm = require('node:vm');
+      const { createRequire, isBuiltin } = require('node:module');
+      const parsingContext = vm.createContext({});
+      const inside = (code) => vm.runInContext(code, parsingContext);
+      const there = new Set(inside('Object.getOwnPropertyNames(globalThis)'));
+      for (const name of Object.getOwnPropertyNames(globalThis))
+        if (!there.has(name)) Object.defineProperty(parsingContext, name, Object.getOwnPropertyDescriptor(globalThis, name));
+      const loaded = new Map();
+      function load(file) {
+        if (loaded.has(file)) return loaded.get(file).exports;
+        const module = { exports: {}, filename: file };
+        loaded.set(file, module);
+        const real = createRequire(file);
+        const inContext = (name) => {
+          const found = real.resolve(name);
+          return isBuiltin(name) || !found.endsWith('.js') ? real(name) : load(found);
+        };
+        const code = fs.readFileSync(file, 'utf8');
+        const names = ['exports', 'require', 'module', '__filename', '__dirname'];
+        const body = vm.compileFunction(code, names, { parsingContext, filename: file });
+        body(module.exports, Object.assign(inContext, real), module, file, path.dirname(file));
+        return module.exports;
+      }
+      parsingContext.other = load(${JSON.stringify(`${LIB}/index.js`)});
+      answer([
+        inside('const x = other.ones([2]); x[Symbol.dispose](); x.disposed'),
+        inside("'undefined' in other.Tensor.prototype"),
+        inside('typeof other.openScope()[Symbol.dispose]'),
+        inside('Symbol.dispose') === Symbol.dispose || inside('Symbol.dispose === Symbol.for("Symbol.dispose")'),
+      ]);
+    `);
+    expect(answers).toEqual([true, false, 'function', true]);
+  });
+
   test('errors thrown there and here keep their codes', () => {
     expect(inContext("try { torch.zeros('x') } catch (e) { e.code }")).toBe('ERR_TORCH_OVERLOAD');
     expect(inContext('try { torch.ones([2]).view([3]) } catch (e) { e.code }')).toBe('ERR_TORCH_RUNTIME');
