@@ -120,8 +120,8 @@ Launched all_to_all(Backend& backend, Collective& collective) {
           }};
 }
 
-// Gloo takes the memory of a tensor from its first element on, whatever the strides and the bits for conj and neg say: what it
-// reads and writes of an expanded tensor is beyond the storage. NCCL refuses such tensors itself.
+// Gloo takes the memory of a tensor from its first element on, whatever the strides and the bits for conj and neg say:
+// what it reads and writes of an expanded tensor is beyond the storage. NCCL refuses such tensors itself.
 bool is_plain(const at::Tensor& tensor) {
   return !tensor.is_cpu() || tensor.layout() != at::kStrided ||
          (tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg());
