@@ -6,6 +6,7 @@ import { spaces } from '../call/functions';
 import { argumentError, codedError, refusal } from '../errors/errors';
 import { Flag, RecordingMode } from '../generated/codes';
 import { asUser } from '../lifetimes/user-code';
+import { bodyNow } from '../tensor/pending';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { flagOf } from './grad';
@@ -47,6 +48,7 @@ export class Made {
 /** Refuses torch.run: these functions need real results, to know which require gradients. */
 export function refuseRecording(name: string): void {
   if (native.flags[Flag.Recording] === RecordingMode.Off) return;
+  bodyNow()?.refuse?.(`it calls ${name}`);
   const message = `${name}: expected a call outside torch.run, where its function's results are not there yet`;
   throw Object.assign(codedError(Error, 'ERR_TORCH_PENDING', message), { op: name });
 }

@@ -71,6 +71,7 @@ const handWritten = [
   'packPaddedSequence',
   'packSequence',
   'enforceSorted',
+  'findUnusedParameters',
 ];
 
 /** The camelCase names of this library, for translating words with underscores. */

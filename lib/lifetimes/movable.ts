@@ -2,7 +2,7 @@
 
 import { native } from '../addon/native';
 import { argumentError, codedError, disposedError } from '../errors/errors';
-import { isPendingTensor, PendingValue } from '../tensor/pending';
+import { bodyNow, isPendingTensor, PendingValue } from '../tensor/pending';
 import { isPending, type Pending } from '../tensor/places';
 import { guard, type Tensor } from '../tensor/tensor';
 import { forEachTensor } from './walk';
@@ -44,6 +44,7 @@ function tensorsIn(fn: string, value: unknown): Tensor[] {
     if (isReal(tensor)) all.push(tensor);
     else if (!hasCode(tensor)) throw argumentError(fn, 'value', 'tensors', tensor);
     else {
+      bodyNow()?.refuse?.(`it calls ${fn}`);
       throw codedError(
         Error,
         'ERR_TORCH_PENDING',

@@ -149,6 +149,7 @@ export function readNow<T>({ _handle }: Tensor, fn: () => T): T {
 /** For functions that call a callback for each element. */
 export function requireNoRecording(name: string): void {
   if (flags[Flag.Recording] === RecordingMode.Off) return;
+  body?.refuse?.(`it calls ${name}`);
   const message = `${name}: expected a call outside torch.run, where the elements that it passes to its function are pending`;
   throw codedError(Error, 'ERR_TORCH_PENDING', message);
 }

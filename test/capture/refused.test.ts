@@ -44,6 +44,29 @@ test('a function that starts a job runs itself, each time', async () => {
   captured.dispose();
 });
 
+test('a function that catches what JavaScript refuses runs itself', () => {
+  const w = torch.ones([1], { requiresGrad: true });
+  const calls: [RegExp, (a: any) => unknown][] = [
+    [/^it calls keep$/, (a) => torch.keep(a.neg()).dispose()],
+    [
+      /^it calls autograd\.functional\.\w+$/,
+      (a) => torch.autograd.functional.jacobian((...x: any[]) => x[0].mul(2), a),
+    ],
+  ];
+  for (const [reason, call] of calls) {
+    const careful = (a: any) => {
+      try {
+        call(a);
+        return a.mul(2);
+      } catch {
+        return a.neg();
+      }
+    };
+    expectFallback(careful, make, reason);
+  }
+  w.dispose();
+});
+
 test('a captured function that disposes of itself keeps nothing', () => {
   balanced(() =>
     torch.scope(() => {

@@ -158,4 +158,8 @@ test('the advice for parameters without a gradient names the option of Distribut
   expect(worded(`nn.parallel.DistributedDataParallel: ${advice}`, 'ERR_TORCH_DISTRIBUTED')).toBe(
     'nn.parallel.DistributedDataParallel: detection by passing `{ findUnusedParameters: true }` to `torch.nn.parallel`',
   );
+  // Of a warning.
+  expect(translated('find_unused_parameters=True was specified in DDP constructor, but')).toBe(
+    '{ findUnusedParameters: true } was specified in DDP constructor, but',
+  );
 });
