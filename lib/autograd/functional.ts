@@ -14,8 +14,14 @@ export type { ProductOptions, VectorOptions } from './tuples';
 /** A tensor, or several. */
 export type TensorOrTensors = Tensor | readonly Tensor[];
 
-/** The arguments of a function of such inputs. */
-export type Arguments<I> = I extends Tensor ? [I] : I extends readonly Tensor[] ? [...I] : never;
+/** The arguments of a function of such inputs; of `any`, without which a union of both forms would refuse each function: any. */
+export type Arguments<I> = 0 extends 1 & I
+  ? any[]
+  : I extends Tensor
+    ? [I]
+    : I extends readonly Tensor[]
+      ? [...I]
+      : never;
 
 /** Tensors of the same shapes. */
 export type Like<T> = T extends Tensor ? T : { -readonly [K in keyof T]: T[K] };

@@ -14,6 +14,7 @@ expectTypeOf(jacobian((x, y) => x.sum().mul(y), [a, b])[1]).toExtend<Tensor<'flo
 expectTypeOf(jacobian((x) => [x, x.sum()], a)[0]).toEqualTypeOf<Tensor<'float32', [2, 3, 2, 3]>>();
 expectTypeOf(jacobian((x) => [x, x], [a])[1]![0]).toExtend<Tensor>();
 expectTypeOf(jacobian((x: Tensor): Tensor => x.exp(), any)).toExtend<Tensor>();
+jacobian((x: any) => x.mul(2), JSON.parse('null')); // of inputs that are any
 expectTypeOf(hessian((x) => x.sum(), b)).toEqualTypeOf<Tensor<'float64', [4, 4]>>();
 expectTypeOf(hessian((x, y) => x.sum().mul(y.sum()), [a, b])[1][0]).toEqualTypeOf<Tensor<'float32', [4, 2, 3]>>();
 
