@@ -27,13 +27,28 @@ std::string place(const std::string& text) {
          text.substr(digits, end == std::string::npos ? end : end - digits);
 }
 
-// The message after a traceback: its first line that is not indented. Lines of the source may follow the marker.
+// "/lib/conv.py(459): forward", which traced code has in a traceback instead of its source.
+bool is_traced_place(const std::string& line) {
+  const size_t end = line.find("): ");
+  if (end == std::string::npos || line.find(": ") != end + 1) return false;
+  const size_t digits = line.find_last_not_of("0123456789", end - 1);
+  return digits != std::string::npos && digits + 1 < end && line[digits] == '(';
+}
+
+// Whether a line belongs to a traceback and not to the message after it.
+bool is_of_traceback(const std::string& line) {
+  return line.empty() || line[0] == ' ' || line.rfind("Traceback of TorchScript", 0) == 0 || is_traced_place(line);
+}
+
+// The message after a traceback: from the first line that is not of it. Lines of the source may follow the marker.
 std::string after_source(const std::string& text) {
   size_t at = text.find('\n');
-  while (at != std::string::npos && at + 1 < text.size() && (text[at + 1] == ' ' || text[at + 1] == '\n')) {
-    at = text.find('\n', at + 1);
+  while (at != std::string::npos) {
+    const size_t start = at + 1;
+    at = text.find('\n', start);
+    if (!is_of_traceback(text.substr(start, at == std::string::npos ? at : at - start))) return text.substr(start);
   }
-  return at == std::string::npos ? "" : text.substr(at + 1);
+  return "";
 }
 
 std::string one_line(std::string text) {

@@ -156,6 +156,18 @@ test(
 );
 
 test(
+  'errors of traced code, whose places have no source, name the cause',
+  inScope(() => {
+    expect(thrown(() => model('mlp-traced').forward(torch.ones([5, 7]))).message).toMatch(
+      /^MLP\.forward: mat1 and mat2 shapes cannot be multiplied \(5x7 and 6x16\) \(at \S+\.py:\d+\)\n {2}with x: float32\[5, 7\]$/,
+    );
+    expect(thrown(() => model('fails-in-scripted').forward(torch.ones([2]))).message).toMatch(
+      /: shape '\[7, 7\]' is invalid for input of size 2 \(at \S+\.py:\d+\)\n/,
+    );
+  }),
+);
+
+test(
   'methods, schemas and modes',
   inScope(() => {
     const cnn = model('cnn-training');

@@ -304,6 +304,14 @@ for name, module, given in [("mlp", MLP(), x), ("cnn", CNN(), images), ("block",
     module.eval()
     save(name + "-traced", torch.jit.trace(module, given), given)
     save(name + "-scripted", torch.jit.script(module), given)
+
+
+@torch.jit.script
+def seven(x: Tensor) -> Tensor:
+    return x.view(7, 7)
+
+
+save("fails-in-scripted", torch.jit.trace(lambda x: seven(x.relu()), torch.ones(7, 7)))
 save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
 save("cnn-training", torch.jit.script(CNN()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
