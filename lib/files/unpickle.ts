@@ -26,17 +26,26 @@ export class Dict {
 export class Tuple extends Array<unknown> {}
 
 /** A name that a pickle may use: a function, a class, or a value. */
+/** A value as the pickle has it: JavaScript's numbers do not tell 1 from 1.0. */
+export type Literal = bigint | string | { readonly float: number };
+
 export class Global {
   readonly name: string;
   readonly call: ((args: readonly unknown[]) => unknown) | undefined;
   /** For a class: makes an object whose state is set later, by BUILD. */
   readonly make: (() => { state: unknown }) | undefined;
+  /** For an enum of TorchScript: reads a value, which libtorch writes in the place of the arguments. */
+  readonly choose: ((value: Literal) => unknown) | undefined;
   readonly value: unknown;
 
-  constructor(name: string, { call, make, value }: Partial<Pick<Global, 'call' | 'make' | 'value'>> = {}) {
+  constructor(
+    name: string,
+    { call, make, choose, value }: Partial<Pick<Global, 'call' | 'make' | 'choose' | 'value'>> = {},
+  ) {
     this.name = name;
     this.call = call;
     this.make = make;
+    this.choose = choose;
     this.value = value;
   }
 }
@@ -72,6 +81,9 @@ export class Unpickler {
   readonly #made = new WeakSet<object>();
   #at = 0;
   #puts = 0;
+  /** Where the last number ended, and its kind. */
+  #numberEnd = -1;
+  #isFloat = false;
 
   constructor(bytes: Uint8Array, allowed: Allowed, budget: Budget) {
     this.#bytes = bytes;
@@ -235,12 +247,31 @@ export class Unpickler {
   reduce(): void {
     const args = this.#pop();
     const global = this.#pop();
+    if (global instanceof Global && global.choose !== undefined) {
+      this.pushNew(global.choose(this.#literal(args)) as object);
+      return;
+    }
     if (!(args instanceof Tuple) || !(global instanceof Global) || global.call === undefined) {
       throw this.fail('REDUCE target is not a function');
     }
     // A call is one byte of the pickle, but may copy or inspect every element of its arguments.
     for (const arg of args) if (Array.isArray(arg)) this.#budget.step(arg.length);
     this.pushNew(global.call(args) as object);
+  }
+
+  /** The argument of the REDUCE that was just read. */
+  #literal(value: unknown): Literal {
+    if (typeof value === 'string') return value;
+    const isJustRead = this.#numberEnd === this.#at - 1;
+    if (isJustRead && this.#isFloat) return { float: value as number };
+    if (isJustRead && (typeof value === 'bigint' || Number.isSafeInteger(value))) return BigInt(value as number);
+    throw this.fail('REDUCE of an enum: expected a number or a string before it');
+  }
+
+  number(value: number | bigint, isFloat = false): void {
+    this.#numberEnd = this.#at;
+    this.#isFloat = isFloat;
+    this.push(value);
   }
 
   /** Makes an object of a class (NEWOBJ). */
@@ -292,12 +323,12 @@ const operations = new Map<number, (p: Unpickler) => void>([
   [0x4e, (p) => p.push(null)],
   [0x88, (p) => p.push(true)],
   [0x89, (p) => p.push(false)],
-  [0x4a, (p) => p.push(p.i32())],
-  [0x4b, (p) => p.push(p.u8())],
-  [0x4d, (p) => p.push(p.u16())],
-  [0x8a, (p) => p.push(p.long(p.u8()))],
-  [0x8b, (p) => p.push(p.long(p.u32()))],
-  [0x47, (p) => p.push(p.f64())],
+  [0x4a, (p) => p.number(p.i32())],
+  [0x4b, (p) => p.number(p.u8())],
+  [0x4d, (p) => p.number(p.u16())],
+  [0x8a, (p) => p.number(p.long(p.u8()))],
+  [0x8b, (p) => p.number(p.long(p.u32()))],
+  [0x47, (p) => p.number(p.f64(), true)],
   [0x58, (p) => p.push(p.text(p.u32()))],
   [0x8c, (p) => p.push(p.text(p.u8()))],
   [0x42, (p) => p.pushNew(p.bytes(p.u32()))],

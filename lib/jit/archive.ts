@@ -10,7 +10,7 @@ import { openStrictly } from '../files/strict-zip';
 import type { Bytes, ZipEntry } from '../files/zip';
 import { examinePickle, type Records } from './pickles';
 import { refuseRunning } from './running';
-import { examineSource } from './source';
+import { type Enums, examineSource } from './source';
 
 export type Fail = (what: string) => Error;
 
@@ -26,14 +26,27 @@ export function examine(bytes: Bytes, limits: LoadLimits, mayRun: boolean, fail:
   if (!has('constants.pkl')) throw fail('not a TorchScript model');
   if (!has('data.pkl')) throw fail('data.pkl is missing');
   if (!has('version') && !has('.data/version')) throw fail('version is missing');
-  const records: Records = { find: (name) => zip.entries.get(prefix + name)?.size, budget };
+  const enums = new Map<string, Enums>();
+  const records: Records = {
+    find: (name) => zip.entries.get(prefix + name)?.size,
+    budget,
+    enumOf: (name) => enums.get(sourceOf(name))?.get(name.slice(name.lastIndexOf('.') + 1)),
+  };
+  const nameOf = (entry: ZipEntry) => entry.name.slice(prefix.length);
+  // The pickles need the enums of the source.
+  const isSource = (entry: ZipEntry) => /^code\/.*\.py$/s.test(folded(nameOf(entry)));
+  for (const entry of entries.filter(isSource)) {
+    const name = nameOf(entry);
+    enums.set(folded(name), examineCode(name, zip.data(entry), budget, mayRun, fail));
+  }
   for (const entry of entries) {
-    const name = entry.name.slice(prefix.length);
+    const name = nameOf(entry);
+    if (isSource(entry)) continue;
     if (!entry.deflated && /^(?:data|constants)\//.test(folded(name))) {
       zip.check(entry); // tensors: not kept in memory
       continue;
     }
-    examineEntry(name, zip.data(entry), records, mayRun, fail);
+    examineEntry(name, zip.data(entry), records, fail);
   }
 }
 
@@ -48,7 +61,7 @@ function refuseDuplicates(entries: readonly ZipEntry[], fail: Fail): void {
   }
 }
 
-function examineEntry(given: string, data: Uint8Array, records: Records, mayRun: boolean, fail: Fail): void {
+function examineEntry(given: string, data: Uint8Array, records: Records, fail: Fail): void {
   const failIn = (what: string) => fail(`${given}: ${what}`);
   const name = folded(given);
   if (name === 'version' || name === '.data/version') {
@@ -63,10 +76,19 @@ function examineEntry(given: string, data: Uint8Array, records: Records, mayRun:
   } else if (name.startsWith('code/') && name.endsWith('pkl')) {
     // The Python source line of each line of code, for error messages.
     examinePickle(data, { records, folder: given.slice(0, given.lastIndexOf('.')), fail: failIn });
-  } else if (name.startsWith('code/') && name.endsWith('.py')) {
-    examineSource(Buffer.from(data).toString('utf8'), failIn, records.budget);
-    if (!mayRun) refuseRunning(Buffer.from(data).toString('latin1'), failIn);
   }
+}
+
+/** The entry that libtorch reads for a class: "code/__torch__/net.py" for "__torch__.net.Mode". */
+function sourceOf(name: string): string {
+  return `${folded(`code/${name.slice(0, name.lastIndexOf('.')).replaceAll('.', '/')}`)}.py`;
+}
+
+function examineCode(name: string, data: Uint8Array, budget: Budget, mayRun: boolean, fail: Fail): Enums {
+  const failIn = (what: string) => fail(`${name}: ${what}`);
+  const enums = examineSource(Buffer.from(data).toString('utf8'), failIn, budget);
+  if (!mayRun) refuseRunning(Buffer.from(data).toString('latin1'), failIn);
+  return enums;
 }
 
 /** The folder that contains all entries: "mlp/" for "mlp/data.pkl", "mlp/code/…". */

@@ -3,9 +3,10 @@
  * model's own classes, tensors inside their storages, and storages present with the declared size.
  */
 import type { Budget } from '../files/limits';
-import { type Allowed, Dict, Global, Tuple, Unpickler } from '../files/unpickle';
+import { quote } from '../files/names';
+import { type Allowed, Dict, Global, type Literal, Tuple, Unpickler } from '../files/unpickle';
 import type { Fail } from './archive';
-import { MAX_NESTING } from './source';
+import { type EnumValues, MAX_NESTING } from './source';
 
 /** Entries of the archive by name. */
 export interface Records {
@@ -13,6 +14,8 @@ export interface Records {
   find(name: string): number | undefined;
   /** The budget of the whole archive. */
   readonly budget: Budget;
+  /** The values of a class of the source that is an enum, null if they are not known; undefined for other classes. */
+  enumOf(name: string): EnumValues | undefined;
 }
 
 interface Context {
@@ -81,7 +84,9 @@ class Checker implements Allowed {
 
   find(module: string, name: string): Global | undefined {
     if (module === '__torch__' || module.startsWith('__torch__.')) {
-      // `make` for objects; `call` for enum values and named tuples.
+      const values = this.#context.records.enumOf(`${module}.${name}`);
+      if (values !== undefined) return new Global(name, { choose: (value) => this.#choose(name, values, value) });
+      // `make` for objects; `call` for named tuples.
       return new Global(name, { make: () => new Made(), call: (args) => new Placeholder(args) });
     }
     if (module === 'torch' && Object.hasOwn(itemSizes, name)) return new Global(name);
@@ -108,6 +113,16 @@ class Checker implements Allowed {
       if (depth > MAX_NESTING) throw this.fail('a type with too many parts');
     }
     return value;
+  }
+
+  /** For a value that the enum does not have, libtorch reads on with one value too few. */
+  #choose(name: string, values: EnumValues, value: Literal): Placeholder {
+    if (values === null)
+      throw this.fail(`the values of the enum ${quote(name)} are not in the form that PyTorch writes`);
+    const plain = (one: Literal) => (typeof one === 'object' ? one.float : one);
+    if (values.some((one) => typeof one === typeof value && Object.is(plain(one), plain(value))))
+      return new Placeholder();
+    throw this.fail(`${quote(String(plain(value)))} is not a value of the enum ${quote(name)}`);
   }
 
   persistent(id: unknown): Stored {

@@ -43,20 +43,42 @@ const LISTS = new Set([
 interface Statement {
   readonly first: string;
   readonly block: Block;
+  /** The first tokens of a class, and those of the value in an enum. */
+  readonly words: string[];
   isEnum: boolean;
   isSubscripted: boolean;
   hasType: boolean;
   hasValue: boolean;
 }
 
+/** Values of an enum as the source has them; null if libtorch might read them, or the class, otherwise. */
+export type EnumValues = (bigint | string | { readonly float: number })[] | null;
+
+/** The values of the enums of a source by the name of the class. */
+export type Enums = Map<string, EnumValues>;
+
+/** The value of an enum from its tokens. Escapes are not read, because PyTorch's printer and libtorch differ in them. */
+function enumValue(tokens: readonly string[]): NonNullable<EnumValues>[number] | undefined {
+  const text = tokens.join('');
+  if (/^-?(?:0|[1-9]\d*)$/.test(text)) return BigInt(text); // 010 is octal for libtorch
+  if (/^-?\d+(?=[.e])\.?\d*(?:e[+-]?\d+)?$/.test(text) && Number.isFinite(Number(text))) return { float: Number(text) };
+  return tokens.length === 1 && /^"[^"\\]*"$/.test(text) ? text.slice(1, -1) : undefined;
+}
+
 /** libtorch makes objects of tokens: this many tokens are charged as one object of a pickle. */
 const TOKENS_PER_OBJECT = 4;
 
-export function examineSource(text: string, fail: Fail, budget?: Budget): void {
+/** More than `class Color(Enum):` and `-1e+30` have. */
+const MAX_WORDS = 8;
+
+/** Returns the enums that the source defines. */
+export function examineSource(text: string, fail: Fail, budget?: Budget): Enums {
   if (text.length > MAX_BYTES) throw fail(`source of more than ${MAX_BYTES} characters`);
   if (text.includes('\0')) throw fail('source with a zero byte');
   try {
-    new Examiner(fail, budget).look(text);
+    const examiner = new Examiner(fail, budget);
+    examiner.look(text);
+    return examiner.enums;
   } catch (error) {
     // The regular expression overflowed its stack: a string of megabytes.
     if (error instanceof RangeError && (error as { code?: string }).code === undefined)
@@ -66,6 +88,10 @@ export function examineSource(text: string, fail: Fail, budget?: Budget): void {
 }
 
 class Examiner {
+  readonly enums: Enums = new Map();
+  readonly #classes = new Set<string>();
+  /** The class whose body is read. */
+  #class = '';
   readonly #fail: Fail;
   readonly #budget: Budget | undefined;
   #tokens = 0;
@@ -76,6 +102,8 @@ class Examiner {
   /** What each level of indentation has statements of. */
   #blocks: Block[] = ['other'];
   #statement: Statement | undefined;
+  /** Whether the statement is in `enums`: empty lines end it again. */
+  #isNoted = true;
   #atStart = true;
   #indent = 0;
 
@@ -105,7 +133,12 @@ class Examiner {
 
   /** The parts of a class that have neither a type nor a value, where libtorch takes it. */
   #endStatement(): void {
-    const { first, block, isSubscripted, hasType, hasValue } = this.#statement ?? {};
+    const { first, block, words = [], isEnum, isSubscripted, hasType, hasValue } = this.#statement ?? {};
+    if (!this.#isNoted) {
+      if (first === 'class') this.#endClass(words, isEnum === true);
+      else if (block === 'enum') this.#endEnumValue(words, hasType === true);
+    }
+    this.#isNoted = true;
     if (first === undefined || block === 'other' || !(hasType || hasValue) || first === 'def' || first === 'class')
       return;
     const needsValue = block === 'enum' || isSubscripted || LISTS.has(first);
@@ -113,11 +146,27 @@ class Examiner {
       throw this.#fail(`${quote(first)} in a class has no ${needsValue ? 'value' : 'type'}`);
   }
 
+  /** A class that the source has twice could be either for libtorch. */
+  #endClass(words: readonly string[], isEnum: boolean): void {
+    this.#class = words[1] ?? '';
+    const isPlain = words.join(' ') === `class ${this.#class} ( Enum ) :` && !this.#classes.has(this.#class);
+    if (isEnum || this.enums.has(this.#class)) this.enums.set(this.#class, isPlain ? [] : null);
+    this.#classes.add(this.#class);
+  }
+
+  #endEnumValue(words: readonly string[], hasType: boolean): void {
+    const value = hasType ? undefined : enumValue(words);
+    if (value === undefined) this.enums.set(this.#class, null);
+    else this.enums.get(this.#class)?.push(value);
+  }
+
   /** Notes what the statement has. */
   #note(found: string): void {
     const statement = this.#statement;
     if (statement === undefined) return;
     if (found === 'Enum') statement.isEnum = true;
+    const keeps = statement.first === 'class' || (statement.block === 'enum' && statement.hasValue);
+    if (keeps && statement.words.length < MAX_WORDS) statement.words.push(found);
     if (this.#levels.length > 1 || statement.hasValue) return;
     if (found === ':') statement.hasType = true;
     else if (found === '=') statement.hasValue = true;
@@ -172,6 +221,8 @@ class Examiner {
     this.#elifs[at] = first === 'elif' ? this.#elifs[at]! + 1 : 0;
     if (this.#elifs[at]! > MAX_ELIFS) throw this.#fail(`more than ${MAX_ELIFS} branches of one if`);
     const block = this.#blocks[at]!;
-    this.#statement = { first, block, isEnum: false, isSubscripted: false, hasType: false, hasValue: false };
+    const has = { isEnum: false, isSubscripted: false, hasType: false, hasValue: false };
+    this.#statement = { first, block, words: [], ...has };
+    this.#isNoted = false;
   }
 }

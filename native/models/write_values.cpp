@@ -45,6 +45,7 @@ class Validator {
  private:
   static void validate_plain(const IValue& value) {
     if (value.isNone() || value.isTensor() || value.isScalar() || value.isString() || value.isDevice()) return;
+    if (value.isEnum()) refuse("an enum; return its name or its value");
     refuse(value.isObject() ? "an object of " + value.type()->str() : "a " + value.tagKind());
   }
 

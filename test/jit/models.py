@@ -1,6 +1,7 @@
 """Models for the tests, made by PyTorch, with inputs and PyTorch's results: models.py FOLDER."""
 import math
 import sys
+from enum import Enum
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -289,6 +290,39 @@ class Arithmetic(nn.Module):
         return a.replace(b, "-")
 
 
+class Mode(Enum):
+    HALF = "half"
+    SAME = "same"
+
+
+class Scale(Enum):
+    ONE = 1
+    BELOW = -7
+    LARGE = 5_000_000_000
+
+
+class Share(Enum):
+    TENTH = 0.1
+    TWO = 2.0
+
+
+class Enums(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mode = Mode.HALF
+        self.scale = Scale.LARGE
+        self.share = Share.TWO
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.mode == Mode.HALF:
+            x = x / 2
+        return x * self.scale.value + self.share.value
+
+    @torch.jit.export
+    def current(self) -> Mode:
+        return self.mode
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -317,6 +351,7 @@ save("cnn-training", torch.jit.script(CNN()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))
+save("enums", torch.jit.script(Enums()), x)
 save("arithmetic", torch.jit.script(Arithmetic()))
 
 service = Service()
