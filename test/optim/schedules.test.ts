@@ -186,6 +186,13 @@ test('what Python refuses is refused with a code', () => {
     ['OneCycleLR', 0.1, -1],
     ['OneCycleLR', 0.1, { totalSteps: 10, pctStart: 2 }],
     ['OneCycleLR', 0.1, { totalSteps: 10, annealStrategy: 'other' }],
+    // Python divides by zero.
+    ['CosineAnnealingLR', 0],
+    ['CyclicLR', 0.1, 0.2, { stepSizeUp: 0 }],
+    ['CyclicLR', 0.1, 0.2, { stepSizeUp: 2, stepSizeDown: -2 }],
+    ['OneCycleLR', 0.1, { totalSteps: 5, pctStart: 0.2 }],
+    ['OneCycleLR', 0.1, { totalSteps: 5, divFactor: 0 }],
+    ['OneCycleLR', 0.1, { totalSteps: 5, finalDivFactor: 0 }],
     ['ReduceLROnPlateau', { factor: 1 }],
     ['ReduceLROnPlateau', { mode: 'other' }],
     ['ReduceLROnPlateau', { minLr: [0, 0] }],

@@ -29,6 +29,7 @@ export class CosineAnnealingLR extends LRScheduler<{ T_max: number; eta_min: num
       args,
     );
     demand(fn, { TMax, etaMin }, { TMax: 'number', etaMin: 'number' });
+    demandThat(fn, TMax !== 0, 'TMax', 'a number other than 0', TMax); // Python divides by it: ZeroDivisionError
     super(optimizer, lastEpoch, { T_max: TMax, eta_min: etaMin });
     this.start();
   }

@@ -110,6 +110,9 @@ export class CyclicLR extends LRScheduler<CyclicState> {
         cycleMomentum: 'boolean',
       },
     );
+    // Python divides by them: ZeroDivisionError.
+    demandThat(fn, up !== 0, 'stepSizeUp', 'a number other than 0', up);
+    demandThat(fn, up + down !== 0, 'stepSizeDown', `a number other than ${-up}`, down);
     const modes = ['triangular', 'triangular2', 'exp_range'];
     demandThat(
       fn,
@@ -279,6 +282,10 @@ export class OneCycleLR extends LRScheduler<OneCycleState> {
       },
     );
     demandThat(fn, part >= 0 && part <= 1, 'pctStart', 'a number from 0 to 1', part);
+    // Python divides by them, and by the length of the first phase: ZeroDivisionError.
+    demandThat(fn, divFactor !== 0, 'divFactor', 'a number other than 0', divFactor);
+    demandThat(fn, finalDivFactor !== 0, 'finalDivFactor', 'a number other than 0', finalDivFactor);
+    demandThat(fn, part * total !== 1, 'pctStart', `a share of the ${total} steps other than one step`, part);
     const isKnown = ['cos', 'linear'].includes(annealStrategy);
     demandThat(fn, isKnown, 'annealStrategy', "'cos' or 'linear'", annealStrategy);
     demandOptimizer(fn, optimizer);
