@@ -68,6 +68,15 @@ function refuse(response: PprofResponse, status: number, text: string, headers: 
   response.end(`${text}\n`);
 }
 
+/** To the caller, such as a framework that passes objects of its own: an error in the promise would end the process. */
+function demandHttp(request: unknown, response: unknown): void {
+  if (typeof request !== 'object' || request === null)
+    throw argumentError(FN, 'request', 'an IncomingMessage', request);
+  const { writeHead, end, destroy } = Object(response) as Partial<PprofResponse>;
+  if ([writeHead, end, destroy].every((member) => typeof member === 'function')) return;
+  throw argumentError(FN, 'response', "a ServerResponse of Node, such as Fastify's reply.raw", response);
+}
+
 /**
  * A `(req, res)` that answers with a gzipped pprof profile of the live tensors (`inuse_objects`, `inuse_space`), for
  * `go tool pprof`, Grafana Pyroscope and Parca. From this call until `stop()`, stacks of new tensors of this thread are
@@ -106,12 +115,19 @@ export function handler(options: PprofOptions = {}): PprofHandler {
     response.end(request.method === 'HEAD' ? undefined : body);
   }
 
-  const handle = (request: PprofRequest, response: PprofResponse): void => {
-    answer(request, response).catch((error: Error) => {
-      // Such as memory that is exhausted: a scrape must not end the service.
+  /** Such as memory that is exhausted, or a response that another handler has begun: a scrape must not end the service. */
+  function answerError(response: PprofResponse, error: Error): void {
+    try {
       if (response.headersSent) response.destroy(error);
       else refuse(response, 500, `cannot make the profile: ${error.message}`);
-    });
+    } catch {
+      response.destroy(error);
+    }
+  }
+
+  const handle = (request: PprofRequest, response: PprofResponse): void => {
+    demandHttp(request, response);
+    answer(request, response).catch((error: Error) => answerError(response, error));
   };
   const stop = () => {
     if (!isStopped) unwatch(native, demand);

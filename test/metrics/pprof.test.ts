@@ -125,6 +125,22 @@ if (tool !== undefined) {
   });
 }
 
+test('what is not the request and response of Node is refused in the call, and no failure ends the process', async () => {
+  using heap = handler();
+  const untyped = heap as (request?: unknown, response?: unknown) => void;
+  const reply = { raw: {}, send() {} }; // of Fastify, whose `raw` is meant
+  for (const args of [[], [{ method: 'GET' }], [{ method: 'GET' }, reply], [undefined, reply]]) {
+    expect(codeOf(() => untyped(...args))).toBe('ERR_TORCH_ARGUMENT');
+  }
+  const destroyed = await new Promise<Error>((resolve) => {
+    const writeHead = () => {
+      throw new Error('written already');
+    };
+    heap({ method: 'GET' }, { headersSent: false, writeHead, end() {}, destroy: (error) => resolve(error!) });
+  });
+  expect(destroyed.message).toBe('written already');
+});
+
 test('invalid options', () => {
   const untyped = handler as (options: unknown) => unknown;
   for (const options of [5, { sampleBytes: -1 }, { sampleBytes: '0' }, { every: 1 }, { labels: 'a' }]) {
