@@ -2,6 +2,7 @@
 
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
+import { argumentError } from '../errors/errors';
 import { peer } from '../errors/peer';
 import { DEVICE_ATTRIBUTE, deviceFigures, processFigures } from './figures';
 import { type Exported, exported } from './prometheus';
@@ -45,6 +46,8 @@ export function exportToOpenTelemetry(options: OpenTelemetryOptions = {}): Expor
   const { meter } = ownOptions('exportToOpenTelemetry', options, ['meter']);
   const used =
     meter ?? (peer('exportToOpenTelemetry', '@opentelemetry/api') as Api).metrics.getMeter('libtorch-node', version);
+  if (typeof used?.createObservableGauge !== 'function')
+    throw argumentError('exportToOpenTelemetry', 'meter', 'a meter of @opentelemetry/api', meter);
   const create = {
     gauge: 'createObservableGauge',
     sum: 'createObservableUpDownCounter',

@@ -96,6 +96,10 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
   }
   const used = client ?? (peer(fn, 'prom-client') as PrometheusClient);
   const registry = register ?? used.register;
+  if (typeof used?.Gauge !== 'function' || typeof used.Counter !== 'function')
+    throw argumentError(fn, 'client', 'prom-client', client);
+  if (typeof registry?.registerMetric !== 'function' || typeof registry.removeSingleMetric !== 'function')
+    throw argumentError(fn, 'register', 'a registry of prom-client', registry);
   const read = oneReading();
   const names: string[] = [];
   let watch: VerdictWatch | undefined;

@@ -90,6 +90,12 @@ describe('Prometheus', () => {
     expect((await registry.getMetricsAsJSON()).map(({ name }) => name)).toEqual(['libtorch_node_live_bytes']);
   });
 
+  test('what is not prom-client, or no registry of it', () => {
+    for (const options of [{ client: {} }, { client: 5 }, { register: {} }, { register: 5 }]) {
+      expect(codeOf(() => exportToPrometheus(options as never))).toBe('ERR_TORCH_ARGUMENT');
+    }
+  });
+
   test('an invalid prefix', () => {
     expect(codeOf(() => exportToPrometheus({ prefix: '1-' }))).toBe('ERR_TORCH_ARGUMENT');
   });
@@ -143,6 +149,12 @@ describe('OpenTelemetry', () => {
     // The SDK keeps reporting the last values, but does not query them any more.
     expect((await collect()).get('libtorch.tensors')?.dataPoints[0]?.value ?? last).toBe(last);
     torch.disposeAll([held, more]);
+  });
+
+  test('what is not a meter', () => {
+    for (const meter of [{}, 5]) {
+      expect(codeOf(() => exportToOpenTelemetry({ meter } as never))).toBe('ERR_TORCH_ARGUMENT');
+    }
   });
 
   test('the global provider is the default', async () => {
