@@ -15,13 +15,17 @@ def resized(image, size, mode='bilinear', antialias=True):
     if isinstance(size, int):
         other = int(size * long / short)
         size = [other, size] if image.shape[-1] <= image.shape[-2] else [size, other]
-    batch = image.unsqueeze(0).float()
+    batch = image.unsqueeze(0)
+    if image.dtype not in (torch.float32, torch.float64):
+        batch = batch.float()
     if mode == 'nearest':
         return F.interpolate(batch, size=size, mode=mode).squeeze(0).to(image.dtype)
     made = F.interpolate(batch, size=size, mode=mode, align_corners=False, antialias=antialias).squeeze(0)
-    if image.is_floating_point():
-        return made
-    return (made.clamp(0, 255) if mode == 'bicubic' else made).round().to(image.dtype)
+    if mode == 'bicubic' and image.dtype == torch.uint8:
+        made = made.clamp(0, 255)
+    if not image.is_floating_point():
+        made = made.round()
+    return made.to(image.dtype)
 
 
 def crop(image, top, left, height, width):
@@ -138,6 +142,9 @@ cases = {
     "resize, bicubic": lambda: resized(image, [5, 6], 'bicubic'),
     "resize, no antialias": lambda: resized(image, [4, 5], 'bilinear', False),
     "resize, nearest": lambda: resized(image, [4, 5], 'nearest'),
+    "resize, bicubic, int16": lambda: resized(image.short() * 100 - 9000, [5, 6], 'bicubic'),
+    "resize, float16": lambda: resized(floats.half(), [5, 6]),
+    "resize, nearest, int64": lambda: resized(image.long() - 9000, [4, 5], 'nearest'),
     "center": lambda: center(image, 4, 7),
     "center, padded": lambda: center(tall, 6, 10),
     "random crop": lambda: random_crop(image, 6, 2),

@@ -26,6 +26,11 @@ const cases: Record<string, (pictures: { image: any; tall: any; floats: any }) =
   'resize, bicubic': ({ image }) => new t.Resize([5, 6], { interpolation: 'bicubic' }).forward(image),
   'resize, no antialias': ({ image }) => new t.Resize([4, 5], { antialias: false }).forward(image),
   'resize, nearest': ({ image }) => new t.Resize([4, 5], { interpolation: 'nearest' }).forward(image),
+  'resize, bicubic, int16': ({ image }) =>
+    new t.Resize([5, 6], { interpolation: 'bicubic' }).forward(image.to('int16').mul(100).sub(9000)),
+  'resize, float16': ({ floats }) => new t.Resize([5, 6]).forward(floats.to('float16')),
+  'resize, nearest, int64': ({ image }) =>
+    new t.Resize([4, 5], { interpolation: 'nearest' }).forward(image.to('int64').sub(9000)),
   center: ({ image }) => new t.CenterCrop([4, 7]).forward(image),
   'center, padded': ({ tall }) => new t.CenterCrop([6, 10]).forward(tall),
   'random crop': ({ image }) => new t.RandomCrop(6, { padding: 2, fill: 7 }).forward(image),
@@ -106,6 +111,7 @@ test('refuses what is not an image, by name', () => {
   expect(refused(() => new t.ColorJitter({ hue: 0.6 }))).toMatch(/'hue': expected at most 0.5/);
   expect(refused(() => new t.RandomHorizontalFlip(2))).toMatch(/a probability from 0 to 1/);
   torch.scope(() => {
+    expect(refused(() => new t.Resize(4).forward(torch.zeros([3, 0, 4])))).toMatch(/a Tensor of at least one pixel/);
     expect(refused(() => new t.RandomCrop(9).forward(picture(1, 8, 8)))).toMatch(/at least 9 × 9, got 8 × 8/);
     expect(refused(() => new t.Normalize([1, 1], [1, 1]).forward(picture(3, 2, 2)))).toMatch(/of floats/);
     expect(refused(() => new t.ToTensor().forward({} as never))).toMatch(/or \{ data, info \} of sharp/);

@@ -6,7 +6,7 @@ import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
 import { countOf, flagOf } from '../arguments';
 import { type Size, sizeOf, withShortEdge } from './geometry';
-import { imageOf, isFloat, sizeIn, type Transform } from './image';
+import { imageOf, sizeIn, type Transform } from './image';
 
 const FN = 'utils.data.transforms.Resize';
 
@@ -44,6 +44,7 @@ export class Resize implements Transform {
   forward(given: Tensor): Tensor {
     const image = imageOf(FN, given);
     const [height, width] = sizeIn(image);
+    if (height === 0 || width === 0) throw argumentError(FN, 'image', 'a Tensor of at least one pixel', given);
     const { size } = this;
     const to = typeof size === 'number' ? withShortEdge(height, width, size, this.maxSize) : [...size];
     if (to[0] === height && to[1] === width) return image;
@@ -57,13 +58,23 @@ export class Resize implements Transform {
 
   #resized(planes: Tensor, size: number[]): Tensor {
     const { interpolation: mode } = this;
-    if (mode === 'nearest') return interpolate(planes, { size, mode });
-    const floats = (isFloat(planes) ? planes : planes.to('float32')) as Tensor;
-    const made = interpolate(floats, { size, mode, alignCorners: false, antialias: this.antialias });
-    if (isFloat(planes)) return made;
-    const rounded = (mode === 'bicubic' ? made.clamp(0, 255) : made) as Tensor;
-    return rounded.round().to(planes.dtype) as Tensor;
+    const { dtype } = planes;
+    const isInteger = /^u?int/.test(dtype);
+    const options =
+      mode === 'nearest' ? { size, mode } : { size, mode, alignCorners: false, antialias: this.antialias };
+    let made = interpolate(planes.to(computedIn(dtype, mode)) as Tensor, options);
+    // As torchvision: bicubic interpolation overshoots, but only the bounds of uint8 are those of an image.
+    if (mode === 'bicubic' && dtype === 'uint8') made = made.clamp(0, 255) as Tensor;
+    if (isInteger) made = made.round() as Tensor;
+    return made.to(dtype) as Tensor;
   }
+}
+
+/** libtorch interpolates few dtypes: torchvision uses float32. Labels, which are copied, stay exact up to 2^53. */
+function computedIn(dtype: string, mode: Resize['interpolation']): 'uint8' | 'float32' | 'float64' {
+  if (dtype === 'float64' || dtype === 'float32') return dtype;
+  if (mode !== 'nearest') return 'float32';
+  return dtype === 'uint8' ? dtype : /^int(32|64)$/.test(dtype) ? 'float64' : 'float32';
 }
 
 const interpolate = publicFunction('nn.functional', 'interpolate') as (image: Tensor, options: object) => Tensor;
