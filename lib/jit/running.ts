@@ -78,7 +78,8 @@ class Reader {
     this.#startsLine = false;
     if (this.#body !== null && this.#indent <= this.#body) this.#body = null;
     if (first !== 'def') return;
-    if (this.#body !== null) throw this.#unknown(first); // a nested function
+    if (this.#body !== null)
+      throw this.#fail('its code has a function inside a function, as torch.jit.fork makes them');
     this.#header = this.#indent;
   }
 

@@ -60,6 +60,12 @@ class Defaults(nn.Module):
         return Pair(x, n)
 
 
+class Forking(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.jit.wait(torch.jit.fork(torch.relu, x))
+
+
+torch.jit.script(Forking()).save(f"{folder}/forking.pt")
 torch.jit.script(SetState()).save(f"{folder}/set-state.pt")
 torch.jit.script(Reaching()).save(f"{folder}/reaching.pt")
 torch.jit.script(Defaults()).save(f"{folder}/defaults.pt")

@@ -93,6 +93,20 @@ test('ordinary models are not refused', () => {
   });
 });
 
+test('functions inside functions, of torch.jit.fork, are refused for what they are', () => {
+  expect(thrown(() => torch.jit.load(own('forking'), { codeWhileLoading: 'refuse' })).message).toMatch(
+    /: its code has a function inside a function, as torch\.jit\.fork makes them$/,
+  );
+  torch.scope(() => {
+    expect(
+      torch.jit
+        .load(own('forking'))
+        .forward(torch.ones([2]))
+        .toArray(),
+    ).toEqual([1, 1]);
+  });
+});
+
 test('a file that is modified between the check and the load: the checked bytes are loaded', () => {
   const file = path.join(folder, 'written-to.pt');
   fs.copyFileSync(own('defaults'), file);
@@ -151,7 +165,7 @@ test.each([
     'a function in a function',
     '    return',
     '    def f(x: int=torch.seed()):\n      return x\n    return',
-    /not in the form/,
+    /a function inside a function/,
   ],
 ])('sources that libtorch might parse differently, or runs: %s', (_, from, to, message) => {
   let done = 0;
