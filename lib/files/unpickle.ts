@@ -25,10 +25,10 @@ export class Dict {
 /** A Python tuple; `finish` makes it an array. */
 export class Tuple extends Array<unknown> {}
 
-/** A name that a pickle may use: a function, a class, or a value. */
 /** A value as the pickle has it: JavaScript's numbers do not tell 1 from 1.0. */
 export type Literal = bigint | string | { readonly float: number };
 
+/** A name that a pickle may use: a function, a class, or a value. */
 export class Global {
   readonly name: string;
   readonly call: ((args: readonly unknown[]) => unknown) | undefined;
