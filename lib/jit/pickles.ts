@@ -4,7 +4,8 @@
  */
 import type { Budget } from '../files/limits';
 import { quote } from '../files/names';
-import { type Allowed, Dict, Global, type Literal, Tuple, Unpickler } from '../files/unpickle';
+import { type Allowed, Dict, Global, type Literal, Tuple } from '../files/pickle-values';
+import { Unpickler } from '../files/unpickle';
 import type { Fail } from './archive';
 import { type EnumValues, MAX_NESTING } from './source';
 
