@@ -22,8 +22,8 @@ export function renderWhy(
       ? 'no live tensor of this process is held by anything\n'
       : `no live tensor was made at ${site}; lines are known only while the process is recorded\n`;
   const lines: string[] = [];
-  const hasProcesses = threads.some(({ pid }) => pid !== report.pid);
-  for (const { path, sites, pid, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
+  const hasProcesses = threads.some(({ pid }) => pid !== undefined);
+  for (const { path, sites, pid = report.pid, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
     const place = hasProcesses ? `process ${pid}` : thread === 0 ? 'main thread' : `worker ${thread}`;
     const where = threads.length > 1 ? ` (${place})` : '';
     const figures = amountOf(amount);

@@ -4,28 +4,30 @@ import type { SiteShare } from './sites';
 
 export interface WhyReport {
   version: 1;
-  /** Of the first process. */
+  /** Of the first process; threads and holders of other processes have their own. */
   pid: number;
   tensors: number;
   bytes: number;
-  threads: { pid: number; thread: number; pausedMs: number }[];
+  threads: { pid?: number; thread: number; pausedMs: number }[];
   /** Most bytes first. */
-  heldBy: (Holder & { pid: number; thread: number })[];
+  heldBy: (Holder & { pid?: number; thread: number })[];
   /** The same by the line that created the tensors, if known. */
   sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number; openedAt?: string }[] })[];
 }
 
 export function whyReport(answers: readonly Answer[]): WhyReport {
+  const first = answers[0]?.pid ?? 0;
+  const placeOf = ({ pid, thread }: Answer) => (pid === first ? { thread } : { pid, thread });
   const heldBy = answers
-    .flatMap(({ pid, thread, heldBy: all }) => all.map((holder) => ({ ...holder, pid, thread })))
+    .flatMap((answer) => answer.heldBy.map((holder) => ({ ...holder, ...placeOf(answer) })))
     .sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
   const sum = (figure: 'tensors' | 'bytes') => answers.reduce((total, answer) => total + answer[figure], 0);
   return {
     version: 1,
-    pid: answers[0]?.pid ?? 0,
+    pid: first,
     tensors: sum('tensors'),
     bytes: sum('bytes'),
-    threads: answers.map(({ pid, thread, pausedMs }) => ({ pid, thread, pausedMs })),
+    threads: answers.map((answer) => ({ ...placeOf(answer), pausedMs: answer.pausedMs })),
     heldBy,
     sites: sitesOf(heldBy),
   };
