@@ -1,10 +1,8 @@
 /** The default process group and further ones. The keys in the store are those of the release's distributed_c10d.py. */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { dirname } from 'node:path';
 import { native } from '../addon/native';
-import { argumentError, type ErrorCode } from '../errors/errors';
+import { argumentError } from '../errors/errors';
 import { joinedAs } from '../observe/rank';
 import { DEFAULT_TIMEOUT_MS, flagOf, integerOf, optionsOf, textOf, timeoutOf } from './arguments';
 import { defaultGroup, endGroup, groupOf, ProcessGroup, world } from './group';
@@ -204,12 +202,7 @@ export async function initProcessGroup(options: InitProcessGroupOptions = {}): P
   const { rank, size } = meeting;
   try {
     const store = given ?? new PrefixStore('default_pg', openStore(meeting as Meeting, timeoutMs));
-    await claimRank(store, rank, size).catch((error: Error & { code: ErrorCode }) => {
-      const path = given === null && 'path' in meeting ? meeting.path : null;
-      if (path === null || existsSync(dirname(path))) throw error;
-      // libtorch waits for a file that is not there, and says nothing of the folder.
-      throw distributedError(FN, `the folder of ${path} does not exist: ${error.message}`, error.code);
-    });
+    await claimRank(store, rank, size);
     if (checks) await store.set(`libtorch_node/rank:${rank}:checks`, '1');
     const ranks = Array.from({ length: size }, (_, i) => i);
     const joining = makeGroup(FN, { store, backend, rank, ranks, timeoutMs });

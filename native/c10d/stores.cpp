@@ -23,10 +23,16 @@ c10::intrusive_ptr<c10d::TCPStore> open_tcp_store(const std::string& host, c10d:
   return c10::make_intrusive<c10d::TCPStore>(host, options);
 }
 
-// FileStore opens the file again in its destructor, where an error ends the process.
+// FileStore opens the file again in its destructor, where an error ends the process. It waits five minutes for a file
+// that it cannot make, later releases in the constructor.
 void require_usable(const std::string& path) {
   struct stat found {};
-  if (stat(path.c_str(), &found) != 0) return;  // it is made, or waited for
+  if (stat(path.c_str(), &found) != 0) {
+    const std::string folder = path.substr(0, path.find_last_of('/') + 1);
+    TORCH_CHECK(folder.empty() || access(folder.c_str(), W_OK | X_OK) == 0, path,
+                " cannot be made: its folder does not exist or does not accept files");
+    return;
+  }
   TORCH_CHECK(S_ISREG(found.st_mode), path, " is not a file");
   TORCH_CHECK(access(path.c_str(), R_OK | W_OK) == 0, path, " cannot be read and written");
 }

@@ -7,8 +7,8 @@ const [folder] = process.argv.slice(2);
 const join = (path) => d.initProcessGroup({ initMethod: `file://${path}`, rank: 0, worldSize: 1, timeoutMs: 100 });
 await assert.rejects(join(folder), { code: 'ERR_TORCH_DISTRIBUTED', message: /is not a file/ });
 await assert.rejects(join(`${folder}/none/store`), {
-  code: 'ERR_TORCH_TIMEOUT',
-  message: new RegExp(`the folder of ${folder}/none/store does not exist`),
+  code: 'ERR_TORCH_DISTRIBUTED',
+  message: new RegExp(`${folder}/none/store cannot be made: its folder does not exist`),
 });
 await join(`${folder}/store`);
 await d.destroyProcessGroup();
