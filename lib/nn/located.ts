@@ -21,7 +21,7 @@ const isOwn = (error: unknown): error is Error & { code: string } =>
 /** The way from `module` to `inner` by property names; null if there is none. */
 function pathTo(module: Module, inner: Module, seen: Set<Module>): string | null {
   seen.add(module);
-  for (const [name, child] of module._children()) {
+  for (const [name, child] of module._children(false)) {
     if (child === inner) return name;
     if (seen.has(child)) continue;
     const rest = pathTo(child, inner, seen);

@@ -82,9 +82,9 @@ export class Module {
     return this._state.keys.get(name) ?? python ?? name;
   }
 
-  /** @internal By property name. */
-  _children(): [name: string, child: Module][] {
-    return membersOf(this, Module);
+  /** @internal By property name. Not `strict`: without those of another copy of the library, instead of an error. */
+  _children(strict = true): [name: string, child: Module][] {
+    return membersOf(this, Module, strict);
   }
 
   /** @internal Puts another module in the place of one of `_children`. */
@@ -93,12 +93,12 @@ export class Module {
   }
 
   /** @internal This module and those in it, by Python's names: each once, or by all names without a circle. */
-  _tree(prefix = '', once = true, seen = new Set<Module>()): [name: string, module: Module][] {
+  _tree(prefix = '', once = true, seen = new Set<Module>(), strict = true): [name: string, module: Module][] {
     if (seen.has(this)) return [];
     seen.add(this);
     const found: [string, Module][] = [[prefix, this]];
-    for (const [name, child] of this._children())
-      found.push(...child._tree(joined(prefix, this._keyOf(name)), once, seen));
+    for (const [name, child] of this._children(strict))
+      found.push(...child._tree(joined(prefix, this._keyOf(name)), once, seen, strict));
     if (!once) seen.delete(this);
     return found;
   }
@@ -399,7 +399,7 @@ export class Module {
 
   /** Releases the parameters and buffers of this module and those in it. Further calls do nothing. */
   dispose(): void {
-    for (const [, module] of this._tree()) {
+    for (const [, module] of this._tree('', true, new Set(), false)) {
       for (const [, parameter] of module._ownParameters()) parameter.dispose();
       for (const [, buffer] of module._ownBuffers()) buffer.dispose();
       module._state.dispose();

@@ -29,17 +29,18 @@ export function defineOwning(module: object, name: string, tensor: unknown): voi
 }
 
 /**
- * The members of a class, by name. A module or parameter of another copy of the library is refused: it would be missing in the
- * optimizer and in every file, without a word.
+ * The members of a class, by name. If `strict`, a module or parameter of another copy of the library is refused: it would be
+ * missing in the optimizer and in every file, without an error.
  */
 export function membersOf<M>(
   module: { _members(): [name: string, value: unknown][] },
   cls: abstract new (...args: never[]) => M,
+  strict: boolean,
 ): [name: string, member: M][] {
   return module._members().filter((member): member is [string, M] => {
     const [name, value] = member;
     if (value instanceof cls) return true;
-    if (!isOfAnotherCopy(value) || !('_members' in value || isMarked(value))) return false;
+    if (!strict || !isOfAnotherCopy(value) || !('_members' in value || isMarked(value))) return false;
     const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;
     throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
   });

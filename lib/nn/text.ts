@@ -25,7 +25,7 @@ export function textOf(module: Module, around: readonly Module[] = []): string {
 
 function childLines(module: Module, inner: readonly Module[]): string[] {
   const texts = module
-    ._children()
+    ._children(false)
     .map(([key, child]): [string, string] => [module._keyOf(key), indented(textOf(child, inner))]);
   return module._lines(texts);
 }

@@ -146,6 +146,13 @@ test('modules, parameters and generators of another copy are refused by name, no
       () => torch.rand([2], { generator: new other.Generator() }),
       () => new Net(new other.Generator()).parameters().length,
       () => new Net(other.ones([2])).parameters().length,
+      // What only looks at the module, or frees it, does not throw.
+      () => {
+        const net = new Net(new other.nn.Linear(2, 2));
+        const text = String(net);
+        net.dispose();
+        return [text, net.own.weight.disposed];
+      },
     ].map(said));
   `);
   const copy = 'of another copy of libtorch-node';
@@ -157,6 +164,7 @@ test('modules, parameters and generators of another copy are refused by name, no
     ['ERR_TORCH_OVERLOAD', `rand: argument 'generator': expected a Generator, got a Generator ${copy}`],
     2,
     2,
+    [expect.stringMatching(/^Net\(\n {2}\(own\): Linear/), true],
   ]);
 });
 
