@@ -1,13 +1,15 @@
 """PyTorch on a device. See bench/peers/serve.cjs for the protocol, bench/cuda/ours.cjs for the cases."""
 
-import json
 import math
+import os
 import sys
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'peers'))
+import protocol  # noqa: E402: found by the line above
 
 device = sys.argv[1]
 side, width, length, images = map(int, sys.argv[2:6])
@@ -16,16 +18,11 @@ torch.set_num_threads(1)
 
 
 def make(shape, seed, scale=1.0):
-    count = torch.Size(shape).numel()
-    numbers = (torch.arange(1, count + 1, dtype=torch.int64) * (2 * seed + 37)).remainder(101)
-    return ((numbers.double() / 101 - 0.5) * scale).float().reshape(shape).to(device)
+    return protocol.make(shape, seed, scale).to(device)
 
 
 def fill(module, seed, scale):
-    with torch.no_grad():
-        module.weight.copy_(make(module.weight.shape, seed, scale))
-        module.bias.copy_(make(module.bias.shape, seed + 1, scale))
-    return module.to(device)
+    return protocol.fill(module, seed, scale).to(device)
 
 
 def wait():
@@ -93,20 +90,6 @@ CASES = {'small': lambda: a.add(b), 'mid': mid, 'mm': lambda: x.mm(y), 'decode':
 BATCHES = {'small': 500, 'mid': 50, 'mm': 20, 'decode': 5, 'train': 5}
 
 
-def measure(run, count, milliseconds):
-    calls = 0
-    cpu = time.process_time_ns()
-    start = time.perf_counter_ns()
-    while True:
-        for _ in range(count):
-            run()
-        wait()
-        calls += count
-        elapsed = time.perf_counter_ns() - start
-        if elapsed >= milliseconds * 1e6:
-            return {'ns': elapsed / calls, 'cpu': (time.process_time_ns() - cpu) / calls}
-
-
 def reserved(count):
     mid()
     if is_device:
@@ -117,12 +100,4 @@ def reserved(count):
     return torch.cuda.max_memory_reserved(device) if is_device else 0
 
 
-for line in sys.stdin:
-    first, second = line.split()
-    if first == 'check':
-        answer = {'values': CASES[second]().reshape(-1)[:8].cpu().tolist()}
-    elif first == 'memory':
-        answer = {'growth': reserved(int(second))}
-    else:
-        answer = measure(CASES[first], BATCHES[first], float(second))
-    print(json.dumps(answer), flush=True)
+protocol.serve(CASES, BATCHES, reserved, wait)

@@ -1,28 +1,13 @@
 """PyTorch. See bench/peers/serve.cjs for the protocol. A sixth argument: only writes the model of `cnn` to that file."""
 
-import json
 import sys
-import time
 
 import torch
+from protocol import fill, make, serve
 from torch import nn
 
 small, mid, mm, images, rows = map(int, sys.argv[1:6])
 torch.set_num_threads(1)
-
-
-def make(shape, seed, scale=1.0):
-    length = torch.Size(shape).numel()
-    numbers = (torch.arange(1, length + 1, dtype=torch.int64) * (2 * seed + 37)).remainder(101)
-    return ((numbers.double() / 101 - 0.5) * scale).float().reshape(shape)
-
-
-def fill(module, seed, scale):
-    with torch.no_grad():
-        module.weight.copy_(make(module.weight.shape, seed, scale))
-        module.bias.copy_(make(module.bias.shape, seed + 1, scale))
-    return module
-
 
 a, b = make([small], 1), make([small], 2)
 x, y, z = (make([mid, mid], seed) for seed in (3, 4, 5))
@@ -70,19 +55,6 @@ CASES = {
 BATCHES = {'small': 200, 'mid': 5}
 
 
-def measure(run, count, milliseconds):
-    calls = 0
-    cpu = time.process_time_ns()
-    start = time.perf_counter_ns()
-    while True:
-        for _ in range(count):
-            run()
-        calls += count
-        elapsed = time.perf_counter_ns() - start
-        if elapsed >= milliseconds * 1e6:
-            return {'ns': elapsed / calls, 'cpu': (time.process_time_ns() - cpu) / calls}
-
-
 def rss():
     with open('/proc/self/statm') as file:
         return int(file.read().split()[1]) * 4096
@@ -94,15 +66,7 @@ def memory(count):
     before = rss()
     for _ in range(count):
         CASES['mid']()
-    return {'growth': rss() - before}
+    return rss() - before
 
 
-for line in sys.stdin:
-    first, second = line.split()
-    if first == 'check':
-        answer = {'values': CASES[second]().reshape(-1)[:8].tolist()}
-    elif first == 'memory':
-        answer = memory(int(second))
-    else:
-        answer = measure(CASES[first], BATCHES.get(first, 1), float(second))
-    print(json.dumps(answer), flush=True)
+serve(CASES, BATCHES, memory)
