@@ -6,7 +6,7 @@ test.each([2, 4])('every collective gives the right values on %i ranks', async (
   expectDone(await nodes('collectives.mjs', size));
 });
 
-test.each([2, 3])('unusual tensors, and calls that differ, are no end of a process on %i ranks', async (size) => {
+test.each([2, 3])('unusual tensors and calls that differ do not end a process, on %i ranks', async (size) => {
   expectDone(await nodes('unusual.mjs', size));
 });
 

@@ -102,13 +102,6 @@ check('each optimizer: ten steps as on the CPU', async () => {
             optimizer.step();
           });
         }
-        const states = [];
-        const walk = (value) => {
-          if (value instanceof torch.Tensor) states.push(value);
-          else if (value instanceof Map) for (const item of value.values()) walk(item);
-          else if (typeof value === 'object' && value !== null) Object.values(value).forEach(walk);
-        };
-        walk(optimizer.stateDict().state);
         const result = parameter.detach().cpu().clone();
         optimizer.dispose?.();
         return result;
@@ -211,9 +204,8 @@ check('a full device is an error in a torch.async, a torch.run, a capture and a 
     () => torch.autograd.checkpoint?.((a) => a.expand(huge).contiguous(), x),
     () => x.expand(huge).mul(2),
     () => torch.zeros([2], { device }).resize_(huge),
-    () => torch.zeros(huge, { device: 'cpu' }).to(device),
   ];
-  for (const call of calls.slice(0, 6)) await refused(() => torch.scope(() => call()), /memory/i);
+  for (const call of calls) await refused(() => torch.scope(() => call()), /memory/i);
   x.dispose();
 });
 
@@ -253,7 +245,7 @@ check('four workers at once, one of which is terminated in the middle', async ()
   await collected(() => held() === 0);
 });
 
-check('sparse, complex, quantized values, sorting, fft, linalg', async () => {
+check('sparse and complex values, sorting, fft, linalg', async () => {
   torch.scope(() => {
     const x = torch.randn([6, 6]);
     const on = x.to(device);
@@ -280,7 +272,7 @@ check('sparse, complex, quantized values, sorting, fft, linalg', async () => {
   });
 });
 
-check('forgotten tensors are collected, and the device is asked for no more than the CPU would be', async () => {
+check('forgotten tensors are collected before the device holds 3 GB of them', async () => {
   for (let i = 0; i < 20_000; i++) torch.zeros([1024, 64], { device });
   if (isDevice)
     assert.ok(torch.cuda.memory().peakReservedBytes < 3000 * MIB, `${torch.cuda.memory().peakReservedBytes}`);
