@@ -45,6 +45,37 @@ export const collectAll = (): boolean => {
   return exposed !== undefined;
 };
 
+const FINISH = '%FinalizeOptimization()';
+
+const canCompile = (source: string): boolean => {
+  try {
+    new vm.Script(source);
+    return true;
+  } catch {
+    return false; // V8's own functions are not in the syntax, unless the program asked for them
+  }
+};
+
+/** Whether the program was started with --allow-natives-syntax. */
+let hasNatives: boolean | undefined;
+
+/**
+ * Waits for V8's optimizing compilers, which work on other threads: a function under compilation keeps the values that it
+ * saw alive, so that no collection frees them. Takes milliseconds. Without V8 flags (see find()) it does nothing.
+ */
+export function finishCompilations(): void {
+  hasNatives ??= canCompile(FINISH);
+  try {
+    if (!hasNatives) v8.setFlagsFromString('--allow-natives-syntax');
+    // Compiled each time: V8 drops the bytecode of functions, and could not compile this one without the flag.
+    new vm.Script(FINISH).runInThisContext();
+  } catch {
+    // No such function in this V8, or no flags: the collection frees what it can.
+  } finally {
+    if (!hasNatives) v8.setFlagsFromString('--no-allow-natives-syntax');
+  }
+}
+
 /** Collects young objects. */
 export const scavenge = (): void => gc({ type: 'minor' });
 

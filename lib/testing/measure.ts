@@ -9,7 +9,7 @@ import { native } from '../addon/native';
 import { isOptions, unknownOption } from '../addon/options';
 import type { Demand } from '../addon/recorder';
 import { argumentError, codedError } from '../errors/errors';
-import { collectAll } from '../memory/collector';
+import { collectAll, finishCompilations } from '../memory/collector';
 import { unwatch, watch } from '../observe/watch';
 import { grows, rises } from './floor';
 import { type LeakHolder, whoHolds } from './held';
@@ -110,6 +110,7 @@ const looksSame = (a: Look, b: Look) =>
 /** Collects garbage. Finalizers run during the collection; promises and weak references need a turn first. */
 async function collected(older: ReadonlySet<number>): Promise<Look> {
   await turn();
+  finishCompilations();
   collectAll();
   return look(older);
 }
