@@ -43,6 +43,15 @@ export function ownOptions<T extends object>(fn: string, options: T, known: read
   return Object.assign(Object.create(null), options);
 }
 
+/** The longest time of Node's timers. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** The option `timeoutMs`, if it is there. */
+export function timeoutOf(fn: string, value: unknown): number | undefined {
+  if (value === undefined || (typeof value === 'number' && value >= 1 && value <= MAX_TIMEOUT_MS)) return value;
+  throw argumentError(fn, 'timeoutMs', `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`, value);
+}
+
 /** Whether a value is an object literal, also of another realm; a tensor, a Proxy or an instance of a class is not. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;

@@ -1,7 +1,7 @@
 /** `torch.run` and `torch.async`: ops off the event loop. */
 import { types } from 'node:util';
 import type { Signal } from '../../types/base';
-import { ownOptions } from '../addon/options';
+import { ownOptions, timeoutOf } from '../addon/options';
 import { reportsMissingNames } from '../call/misses';
 import { camelCase } from '../call/signature';
 import { requireAtMost } from '../errors/arity';
@@ -28,9 +28,6 @@ export interface RunOptions {
    */
   timeoutMs?: number | undefined;
 }
-
-/** The longest time of Node's timers. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
@@ -112,10 +109,7 @@ function optionsOf(fn: string, options: RunOptions): RunOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw argumentError(fn, 'signal', 'an AbortSignal', signal);
   }
-  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS)) {
-    throw argumentError(fn, 'timeoutMs', `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`, timeoutMs);
-  }
-  return { signal, timeoutMs };
+  return { signal, timeoutMs: timeoutOf(fn, timeoutMs) };
 }
 
 type Space = Record<string, unknown>;

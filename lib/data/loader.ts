@@ -94,7 +94,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   [Symbol.asyncIterator](): AsyncIterableIterator<B> & { [Symbol.asyncDispose](): Promise<void> } {
     const progress = this.#begin();
     const source = this.#source(progress, false);
-    const pass = new AsyncPass(source, progress, this.#plan.signal as AbortSignal | null);
+    const pass = new AsyncPass(source, progress, this.#plan.limits);
     if (this.#plan.numWorkers > 0) abandoned.register(pass, source);
     return pass;
   }
@@ -105,7 +105,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
       throw argumentError(FN, 'numWorkers', '0 in a synchronous loop (with workers, use `for await`)', this.numWorkers);
     }
     const progress = this.#begin();
-    return new SyncPass(this.#source(progress, true), progress, this.#plan.signal as AbortSignal | null);
+    return new SyncPass(this.#source(progress, true), progress, this.#plan.limits.signal);
   }
 
   /**
@@ -180,7 +180,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   #begin(): PassProgress {
     refuseRecording(FN);
     if (this.#plan.numWorkers > 0) demandNoWorker(this.#plan.numWorkers);
-    (this.#plan.signal as AbortSignal | null)?.throwIfAborted();
+    this.#plan.limits.signal?.throwIfAborted();
     const loaded = this.#loaded;
     this.#loaded = null;
     const epoch = this.#next++;

@@ -1,20 +1,22 @@
 /** Passes without workers: each batch is read when it is asked for. */
 import { native } from '../addon/native';
-import { onAbort } from '../async/signals';
-import { disposeAll } from '../lifetimes/movable';
+import { codedError, type TorchError } from '../errors/errors';
 import { scope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { type Site, siteOfCall } from '../observe/recording';
 import type { Batches } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
+import { type Limits, limited } from './limited';
 import { isStateful, type PassProgress } from './progress';
 
 /** Where batches come from: undefined at the end, or a promise. */
 export interface Source {
   next(): unknown;
-  /** Ends early. `abort`: at once, without waiting for what is under way. */
+  /** Ends early. `abort`: at once, without waiting for what is under way; also if it is ending already. */
   end(abort?: boolean): unknown;
+  /** The index of the sample that holds up the next batch, if it is known. */
+  readonly at?: number | undefined;
 }
 
 /** Batches of a dataset that is read by index. */
@@ -177,11 +179,13 @@ export class AsyncPass implements AsyncIterableIterator<any> {
   /** The last call, while it is under way: calls run one after the other. */
   #last: Promise<unknown> | null = null;
   #under = 0;
+  /** Whether a batch, or the end of the pass, took longer than it may. */
+  #tooLate = false;
 
   constructor(
     readonly source: Source,
     readonly progress: PassProgress,
-    readonly signal: AbortSignal | null,
+    readonly limits: Limits,
   ) {}
 
   next(): Promise<IteratorResult<any>> {
@@ -218,7 +222,7 @@ export class AsyncPass implements AsyncIterableIterator<any> {
   #step(): Promise<IteratorResult<any>> {
     if (this.#ended) return Promise.resolve({ value: undefined, done: true });
     try {
-      this.signal?.throwIfAborted();
+      this.limits.signal?.throwIfAborted();
       const value = this.source.next();
       if (!isPromise(value)) return Promise.resolve(this.#result(value));
       return this.#follow(this.#wait(value));
@@ -229,7 +233,7 @@ export class AsyncPass implements AsyncIterableIterator<any> {
 
   async #wait(value: PromiseLike<unknown>): Promise<IteratorResult<any>> {
     try {
-      return this.#result(await (this.signal === null ? value : abortable(value, this.signal)));
+      return this.#result(await limited(value, this.limits, () => this.#late()));
     } catch (error) {
       return this.#fail(error);
     }
@@ -245,12 +249,21 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     return { value: undefined, done: true };
   }
 
+  #late(): TorchError {
+    this.#tooLate = true;
+    const { at } = this.source;
+    const where = at === undefined ? '' : ` (a worker reads sample ${at})`;
+    const what = `expected a batch within ${this.limits.timeoutMs} ms (timeoutMs), got none${where}`;
+    const error = codedError(Error, 'ERR_TORCH_TIMEOUT', `utils.data.DataLoader: ${what}`);
+    return at === undefined ? error : Object.assign(error, { index: at });
+  }
+
   async #fail(error: unknown): Promise<never> {
     this.#ended = true;
-    const abort = this.signal?.aborted === true;
+    const abort = this.#tooLate || this.limits.signal?.aborted === true;
     try {
       const end = this.source.end(abort);
-      // A dataset that never answers must not hold up an aborted pass.
+      // A dataset that never answers must not hold up a pass that was aborted or took too long.
       if (!abort) await end;
       else if (isPromise(end)) end.then(NOTHING, NOTHING);
     } catch {
@@ -262,38 +275,23 @@ export class AsyncPass implements AsyncIterableIterator<any> {
   async #stop(value: unknown): Promise<IteratorResult<any>> {
     if (!this.#ended) {
       this.#ended = true;
-      await this.source.end();
+      await this.#end();
     }
     return { value, done: true };
   }
-}
 
-/** The same, rejected when the signal is aborted; what comes later is released. */
-function abortable(value: PromiseLike<unknown>, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    // The dataset may have aborted it. Its event does not come again.
-    if (signal.aborted) {
-      value.then(disposeAll, NOTHING);
-      reject(signal.reason);
-      return;
+  /** Within the time of a batch: after it, nothing waits for the sample that is being read. */
+  async #end(): Promise<void> {
+    const end = this.source.end();
+    const { timeoutMs } = this.limits;
+    if (timeoutMs === null || !isPromise(end)) return void (await end);
+    try {
+      await limited(end, { signal: null, timeoutMs }, () => this.#late());
+    } catch (error) {
+      if (!this.#tooLate) throw error;
+      await this.source.end(true);
     }
-    let over = false;
-    const stop = onAbort(signal as never, () => {
-      over = true;
-      reject(signal.reason);
-    });
-    value.then(
-      (late) => {
-        stop();
-        if (over) disposeAll(late);
-        else resolve(late);
-      },
-      (error: unknown) => {
-        stop();
-        reject(error);
-      },
-    );
-  });
+  }
 }
 
 /** The iterator of a `for` loop. */

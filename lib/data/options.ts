@@ -1,12 +1,13 @@
 /** The arguments of a DataLoader. */
 import { types } from 'node:util';
 import type { FileUrl, Signal } from '../../types/base';
-import { ownOptions } from '../addon/options';
+import { ownOptions, timeoutOf } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { isTensor } from '../tensor/tensor';
 import { countOf, flagOf, type Generator, generatorOf } from './arguments';
 import type { Order } from './batches';
 import { type AnyIterable, hasRows, isIterable, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
+import type { Limits } from './limited';
 import { RandomSampler, SequentialSampler } from './samplers';
 
 const FN = 'utils.data.DataLoader';
@@ -58,6 +59,11 @@ export interface LoadingOptions {
   generator?: Generator | null | undefined;
   /** Ends a pass: it rejects with the signal's reason. */
   signal?: Signal | undefined;
+  /**
+   * The most milliseconds for a batch that is not there at once (Python's `timeout` is in seconds): the pass rejects with
+   * `ERR_TORCH_TIMEOUT`, and the worker that reads a sample is replaced. Default: no limit.
+   */
+  timeoutMs?: number | undefined;
   /** With workers: what makes the dataset there, if it is not one of `torch.utils.data` and its class names no module. */
   worker?: WorkerModule | FileUrl | string | undefined;
 }
@@ -75,6 +81,7 @@ const known = [
   'persistentWorkers',
   'generator',
   'signal',
+  'timeoutMs',
   'worker',
 ] as const;
 
@@ -87,7 +94,7 @@ export interface Plan extends Order {
   readonly prefetchBytes: number;
   readonly prefetchFactor: number;
   readonly generator: Generator | null;
-  readonly signal: Signal | null;
+  readonly limits: Limits;
   readonly worker: Required<WorkerModule> | null;
 }
 
@@ -121,9 +128,9 @@ function demandPersistent(value: unknown, numWorkers: number): void {
   if (numWorkers === 0) throw argumentError(FN, 'persistentWorkers', 'none without numWorkers', value);
 }
 
-function signalOf(value: unknown): Signal | null {
+function signalOf(value: unknown): AbortSignal | null {
   if (value === undefined || value === null) return null;
-  if (typeof (value as AbortSignal).addEventListener === 'function') return value as Signal;
+  if (typeof (value as AbortSignal).addEventListener === 'function') return value as AbortSignal;
   throw argumentError(FN, 'signal', 'an AbortSignal', value);
 }
 
@@ -194,7 +201,7 @@ export function planOf(dataset: unknown, options: DataLoaderOptions): Plan {
     prefetchBytes: wholeOf('prefetchBytes', given.prefetchBytes, DEFAULT_BYTES, 1),
     prefetchFactor: wholeOf('prefetchFactor', given.prefetchFactor, 2, 1),
     generator,
-    signal: signalOf(given.signal),
+    limits: { signal: signalOf(given.signal), timeoutMs: timeoutOf(FN, given.timeoutMs) ?? null },
     worker: workerOf(given.worker),
   };
 }

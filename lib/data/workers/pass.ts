@@ -81,16 +81,25 @@ export class WorkerSource implements Source, Listener {
     return answer === null ? this.#wait(siteOfCall(native, WorkerSource.prototype.next)) : this.#give(answer);
   }
 
+  get at(): number | undefined {
+    const thread = this.#pool.threads.find(({ jobs }) =>
+      jobs.some(({ pass, id }) => pass === this.#pass && id === this.#given),
+    );
+    return thread?.index;
+  }
+
   async end(abort = false): Promise<void> {
-    if (this.#ended) return;
+    if (this.#ended) {
+      if (abort) for (const thread of this.#pool.threads) this.#interrupt(thread);
+      return;
+    }
     this.#ended = true;
     for (const answer of this.#answers.values()) if (answer.type === 'batch') discard(answer.packed);
     this.#answers.clear();
     const { threads } = this.#pool;
     for (const thread of threads) {
-      // An aborted pass does not wait for the sample that a worker reads.
-      if (abort && thread.jobs[0]?.pass === this.#pass) void thread.terminate();
-      else if (thread.passes.has(this.#pass)) thread.post({ type: 'end', pass: this.#pass });
+      if (abort && this.#interrupt(thread)) continue;
+      if (thread.passes.has(this.#pass)) thread.post({ type: 'end', pass: this.#pass });
     }
     try {
       this.#batches?.end();
@@ -99,6 +108,13 @@ export class WorkerSource implements Source, Listener {
       discardRecipe(this.#recipe);
     }
     if (this.#closing !== null) throw this.#closing;
+  }
+
+  /** Ends a worker that reads a sample of this pass: an aborted pass does not wait for it. */
+  #interrupt(thread: Thread): boolean {
+    const reads = thread.jobs[0]?.pass === this.#pass;
+    if (reads) void thread.terminate();
+    return reads;
   }
 
   #open(thread: Thread): void {
