@@ -53,6 +53,15 @@ function outcome(
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
 }
 
+/**
+ * The lines that a program says it prints, in comments after console.log, up to a colon and a remark. A comment that begins with
+ * another word ("close to …") is not such a line.
+ */
+const announced = (text: string): string[] =>
+  [...text.matchAll(/console\.log\(.*\);? *\/\/ ((?:ERR_|true\b|false\b|float|[\d[-]).*)$/gm)].map(([, line]) =>
+    line!.replace(/: .*/, ''),
+  );
+
 test.each(programs)(
   '$name',
   async ({ name, file, text }) => {
@@ -64,6 +73,7 @@ test.each(programs)(
     const { code, stdout, stderr } = await outcome(runnable, environment(text));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).not.toBe('');
+    expect(stdout.split('\n')).toEqual(expect.arrayContaining(announced(text)));
     if (name.startsWith('docs/capture.md'))
       expect(stdout).toMatch(/^recorded 1 time, replayed 3 times; fallbacks: 0$/m);
   },
