@@ -1,9 +1,8 @@
 /** Runs the probe and collects its results and facts about the machine. */
 import { fork } from 'node:child_process';
-import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { candidates, packageRoot, whyNot } from '../../lib/libtorch/bindings';
+import { candidates, isCheckout, whyNot } from '../../lib/libtorch/bindings';
 import { LibtorchError } from '../../lib/libtorch/error';
 import { findRuntime, type Runtime } from '../../lib/libtorch/find';
 import { version } from '../files/version';
@@ -53,7 +52,7 @@ export async function examine(root: string): Promise<Findings> {
     cores: os.availableParallelism(),
     physicalBytes: os.totalmem(),
     cgroup: readCgroup(root),
-    checkout: fs.existsSync(path.join(packageRoot, 'lib', 'index.ts')),
+    checkout: isCheckout,
     ...discover(),
     variables: Object.fromEntries(
       VARIABLES.filter((name) => process.env[name]).map((name) => [name, process.env[name]!]),

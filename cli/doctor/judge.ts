@@ -1,4 +1,5 @@
 /** Turns the findings into checks, one per subject, with fixes. */
+import { buildCommand } from '../../lib/libtorch/bindings';
 import { formatBytes, formatCount } from '../terminal/units';
 import type { Findings } from './examine';
 import { adviseLimit, type LimitAdvice } from './limit';
@@ -64,13 +65,9 @@ function failureOf(findings: Findings, step: keyof ProbeResults): Check | null {
   if (findings.probe[step] !== undefined) return null;
   return check(step, 'problem', `the process ended during this step (${findings.crashed ?? 'no result'})`, {
     details: findings.stderr.split('\n').filter(Boolean).slice(0, 10),
-    fix: `The addon may be built for another libtorch or processor. Build it on this machine: ${buildCommand(findings)}.`,
+    fix: `The addon may be built for another libtorch or processor. Build it on this machine: ${buildCommand({ checkout: findings.checkout })}.`,
   });
 }
-
-/** The command that builds the addon here. */
-const buildCommand = ({ checkout }: Findings): string =>
-  checkout ? '`npm run build` in the folder of libtorch-node' : '`npx libtorch-node build`';
 
 /** Why a libtorch was chosen that no variable names. */
 const CHOSEN: Record<string, string> = {
@@ -136,7 +133,7 @@ function addon(findings: Findings): Check {
       LOAD_FIXES.find(([pattern]) => pattern.test(text))?.[1] ??
       failed.fix ??
       'Build the addon again: BUILD.'
-    ).replace('BUILD', buildCommand(findings));
+    ).replace('BUILD', buildCommand({ checkout: findings.checkout }));
     // ERR_TORCH_LOAD lists each file with its reason on an indented line, and ends with general advice.
     const details = failed.summary.startsWith('ERR_TORCH_LOAD')
       ? failed.details.filter((line) => line.startsWith(' '))
@@ -157,7 +154,7 @@ function addon(findings: Findings): Check {
   if (!refused) return check('addon', 'ok', file ?? 'loaded', { details });
   return check('addon', 'note', file ?? 'loaded', {
     details,
-    fix: REFUSED_FIX.replace('BUILD', buildCommand(findings)),
+    fix: REFUSED_FIX.replace('BUILD', buildCommand({ checkout: findings.checkout })),
   });
 }
 

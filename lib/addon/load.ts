@@ -6,7 +6,16 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { codedError, type TorchError } from '../errors/errors';
-import { type Binding, candidates, describe, isBundled, packageRoot, whyNot } from '../libtorch/bindings';
+import {
+  type Binding,
+  buildCommand,
+  candidates,
+  describe,
+  isBundled,
+  isCheckout,
+  packageRoot,
+  whyNot,
+} from '../libtorch/bindings';
 import { readElf } from '../libtorch/elf';
 import { LibtorchError } from '../libtorch/error';
 import { findRuntime, type Runtime } from '../libtorch/find';
@@ -18,11 +27,7 @@ export interface Loaded {
   libtorch: Runtime;
 }
 
-/** The build command differs between a checkout and an installed package. */
-const inCheckout = fs.existsSync(path.join(packageRoot, 'lib', 'index.ts'));
-const buildCommand = inCheckout
-  ? 'run `npm run build` in the folder of libtorch-node'
-  : 'run `npx libtorch-node build`, which compiles one for it (minutes, once for each libtorch)';
+const toBuild = `run ${buildCommand()}${isCheckout ? '' : ', which compiles one for it (minutes, once for each libtorch)'}`;
 
 const loadError = (message: string): TorchError => codedError(Error, 'ERR_TORCH_LOAD', message);
 
@@ -122,7 +127,7 @@ function advice(libtorch: Runtime, considered: Binding[]): string {
       ? ''
       : `\nA binding was built for ${describe(previous.info!.libtorch)}: name that one with LIBTORCH to use it.`;
   return (
-    `For ${describe(libtorch)} in ${printable(libtorch.lib)}: ${buildCommand}; or set LIBTORCH to a libtorch that fits.${other}` +
+    `For ${describe(libtorch)} in ${printable(libtorch.lib)}: ${toBuild}; or set LIBTORCH to a libtorch that fits.${other}` +
     '\n`npx libtorch-node doctor` shows what was found.'
   );
 }

@@ -13,6 +13,7 @@ import type * as Public from '../generated/public';
 import type * as Raw from '../generated/raw';
 import type * as RawCalls from '../generated/raw_calls';
 import type * as Table from '../generated/table';
+import { buildCommand } from '../libtorch/bindings';
 import { generatedFolder, native } from './native';
 
 // Module names are real paths.
@@ -27,7 +28,7 @@ if (table.length !== native.opCount) {
     Error,
     'ERR_TORCH_LOAD',
     `the addon has ${native.opCount} ops, the generated JavaScript in ${generatedFolder} is for ${table.length}: ` +
-      'they are from different builds. Build again: `npm run build` in a checkout, else `npx libtorch-node build --force`.',
+      `they are from different builds. Build again: ${buildCommand({ force: true })}.`,
   );
 }
 

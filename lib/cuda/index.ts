@@ -5,6 +5,7 @@
 import type { Device, DeviceLike } from '../../types/base';
 import { native } from '../addon/native';
 import { argumentError, codedError, type TorchError } from '../errors/errors';
+import { buildCommand } from '../libtorch/bindings';
 
 /** The memory of CUDA's caching allocator on one device. */
 export interface CudaMemory {
@@ -73,7 +74,7 @@ function demandDevice(fn: string): void {
     fn,
     native.cudaIsLinked()
       ? 'libtorch has CUDA, but finds no device: check whether `nvidia-smi` lists one, and whether CUDA_VISIBLE_DEVICES hides it'
-      : 'this libtorch has no CUDA: unpack one that has, set LIBTORCH to its folder and build the addon again (`npm run build` in the folder of libtorch-node)',
+      : `this libtorch has no CUDA: unpack one that has, set LIBTORCH to its folder and run ${buildCommand()}`,
   );
 }
 
@@ -81,7 +82,7 @@ function demandAllocator(fn: string): void {
   if (native.cudaHasAllocator()) return;
   throw cudaError(
     fn,
-    "the addon was built without the CUDA toolkit's headers (cuda_runtime_api.h): install the toolkit, set CUDA_HOME to its folder and build the addon again (`npm run build` in the folder of libtorch-node)",
+    `the addon was built without the CUDA toolkit's headers (cuda_runtime_api.h): install the toolkit, set CUDA_HOME to its folder and run ${buildCommand({ force: true })}`,
   );
 }
 

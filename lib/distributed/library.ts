@@ -7,7 +7,7 @@ import { addonFile, native } from '../addon/native';
 import { onAbort } from '../async/signals';
 import { codedError, type ErrorCode, type TorchError } from '../errors/errors';
 import { restoring } from '../errors/turn';
-import { distributedName } from '../libtorch/bindings';
+import { buildCommand, distributedName } from '../libtorch/bindings';
 import { enter, now } from '../lifetimes/context';
 
 /** A c10d store or group: a native value that only native functions look into. */
@@ -95,7 +95,7 @@ export function openLibrary(fn: string): void {
   if (!fs.existsSync(file)) {
     throw distributedError(
       fn,
-      `this build has no torch.distributed: ${path.basename(file)} is not beside the addon. It is built where libtorch's headers have c10d and Gloo's headers are installed: on Debian or Ubuntu \`apt-get install libtorch-dev libgloo-dev\`, then \`npx libtorch-node build --force\` (in a checkout \`npm run build\`)`,
+      `this build has no torch.distributed: ${path.basename(file)} is not beside the addon. It is built where libtorch's headers have c10d and Gloo's headers are installed: on Debian or Ubuntu \`apt-get install libtorch-dev libgloo-dev\`, then ${buildCommand({ force: true })}`,
     );
   }
   const { current } = now;

@@ -31,7 +31,10 @@ export function cachedBindings(env?: NodeJS.ProcessEnv): string;
 /** Creates that folder. `real`: its path without links. `problem`: why other users could write there, or null. */
 export function makeCachedBindings(env?: NodeJS.ProcessEnv): { real: string; problem: string | null };
 export function packageVersion(): string;
+/** What builds the addon, as messages say it; `checkout`: there, instead of here. */
+export function buildCommand(options?: { checkout?: boolean; force?: boolean }): string;
 export const isBundled: boolean;
+export const isCheckout: boolean;
 export const packageRoot: string;
 /** Folder of the package's prebuilt bindings for this platform. */
 export const prebuilds: string;

@@ -32,6 +32,11 @@ const packageRoot = (() => {
   const isBuilt = path.basename(above) === 'dist' && !fs.existsSync(path.join(above, 'package.json'));
   return isBuilt ? path.dirname(above) : above;
 })();
+/** Whether this is a checkout, which is built with npm, or an installed package. */
+const isCheckout = fs.existsSync(path.join(packageRoot, 'lib', 'index.ts'));
+/** What builds the addon, as messages say it. Without --force, `libtorch-node build` does nothing where an addon loads. */
+const buildCommand = ({ checkout = isCheckout, force = false } = {}) =>
+  checkout ? '`npm run build` in the folder of libtorch-node' : `\`npx libtorch-node build${force ? ' --force' : ''}\``;
 /** Whether a bundler has put this file into another one, far from the package's addon. */
 const isBundled = path.basename(__filename) !== 'bindings.js';
 const packageVersion = () => JSON.parse(fs.readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).version;
@@ -193,6 +198,7 @@ module.exports = {
   addonName,
   bindingInfo,
   bindingName,
+  buildCommand,
   cachedBindings,
   cacheFolder,
   candidates,
@@ -200,6 +206,7 @@ module.exports = {
   distributedName,
   infoName,
   isBundled,
+  isCheckout,
   makeCachedBindings,
   packageRoot,
   packageVersion,
