@@ -18,7 +18,7 @@ namespace {
 const char* const kUsage =
     "usage: bindings --declarations FILE --spec DIR --out DIR --ledger DIR [--history DIR] [--check]\n"
     "  --declarations FILE  what `declarations` wrote\n"
-    "  --spec DIR           exceptions.yaml and classes/*.yaml\n"
+    "  --spec DIR           the folder codegen/spec\n"
     "  --out DIR            gets native/generated, lib/generated and types/generated\n"
     "  --ledger DIR         gets libtorch-<major>.<minor>.tsv\n"
     "  --history DIR        ledgers of several releases: since which there is an op\n"

@@ -96,7 +96,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
   plan.model = &model;
   plan.spec = &spec;
   std::set<std::string> unused;
-  for (const auto& [name, exception] : spec.exceptions) unused.insert(name);
+  for (const auto& [name, skipped] : spec.skipped) unused.insert(name);
   const std::set<std::string> reserved(spec.reserved_members.begin(), spec.reserved_members.end());
   std::map<std::string, std::string> aten_name_of;  // by JS name
   std::map<std::string, std::map<std::string, std::vector<int>>> functions;
@@ -124,14 +124,13 @@ Plan make_plan(const Model& model, const Spec& spec) {
     op.space = place.space;
     op.space_name = place.name;
     settle_place(op, plan, spec);
-    const auto exception = spec.exceptions.find(declaration.full_name());
-    if (exception != spec.exceptions.end()) {
-      unused.erase(exception->first);
-      op.reason = exception->second.reason;
-      op.status = exception->second.status == Exception::Status::Manual ? PlannedOp::Status::Manual
-                                                                        : PlannedOp::Status::Skipped;
+    const auto skipped = spec.skipped.find(declaration.full_name());
+    if (skipped != spec.skipped.end()) {
+      unused.erase(skipped->first);
+      op.reason = skipped->second.reason;
+      op.skipped = true;
     }
-    if (op.status != PlannedOp::Status::Skipped) op.number = plan.row_count++;
+    if (!op.skipped) op.number = plan.row_count++;
     const auto [known, is_new] = aten_name_of.emplace(op.js_name, declaration.name);
     if (!is_new && known->second != declaration.name) {
       throw Error("Declarations.yaml", declaration.line,
@@ -156,8 +155,8 @@ Plan make_plan(const Model& model, const Spec& spec) {
     plan.ops.push_back(std::move(op));
   }
   if (!unused.empty()) {
-    throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line,
-                "'" + *unused.begin() + "' is not declared", "an op of this libtorch");
+    throw Error("exceptions.yaml", spec.skipped.at(*unused.begin()).line, "'" + *unused.begin() + "' is not declared",
+                "an op of this libtorch");
   }
   check_guards(spec, model);
   add_aliases(plan, spec, functions);

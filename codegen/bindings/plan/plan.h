@@ -12,10 +12,10 @@
 namespace codegen {
 
 struct PlannedOp {
-  enum class Status { Generated, Manual, Skipped } status = Status::Generated;
   const Declaration* declaration = nullptr;
-  int number = -1;              // row in the op table, or -1
-  std::string reason;           // of an exception
+  bool skipped = false;         // by exceptions.yaml
+  int number = -1;              // row in the op table; -1: skipped
+  std::string reason;           // why it is skipped, or where the function is that replaces it
   int self = -1;                // index of the argument `Tensor self`, or -1
   std::string js_name;          // "logSoftmax"
   std::string space;            // the function's namespace: "", "linalg", "nn.functional", or a hidden one

@@ -13,17 +13,9 @@ namespace {
 
 void load_exceptions(const std::filesystem::path& path, Spec& spec) {
   const File file(path);
-  for (const YAML::Node& node : file.list(file.root(), "ops")) {
-    Exception exception;
-    const std::string status = file.text(node, "status");
-    if (status == "manual") {
-      exception.status = Exception::Status::Manual;
-    } else if (status != "skipped") {
-      file.fail(node["status"], "unknown status '" + status + "'", "'manual' or 'skipped'");
-    }
-    exception.reason = file.text(node, "reason");
-    exception.line = line_of(node);
-    if (!spec.exceptions.emplace(file.text(node, "op"), exception).second) {
+  for (const YAML::Node& node : file.list(file.root(), "skipped")) {
+    const Skipped skipped{file.text(node, "reason"), line_of(node)};
+    if (!spec.skipped.emplace(file.text(node, "op"), skipped).second) {
       file.fail(node, "the op is listed twice", "one entry per op");
     }
   }

@@ -12,8 +12,7 @@
 namespace codegen {
 
 // exceptions.yaml: an op that is not generated, and the reason.
-struct Exception {
-  enum class Status { Manual, Skipped } status = Status::Skipped;
+struct Skipped {
   std::string reason;
   int line = 0;
 };
@@ -97,7 +96,7 @@ struct StringRule {
 };
 
 struct Spec {
-  std::map<std::string, Exception> exceptions;   // by full_name
+  std::map<std::string, Skipped> skipped;        // by full_name
   std::map<std::string, Guard> guards;           // by full_name
   std::vector<std::string> reserved_members;     // names of Tensor's hand-written members, reserved for them
   std::map<std::string, std::string> no_method;  // JS name -> reason: ops that are functions only
