@@ -215,8 +215,8 @@ function hasStopped({ capture, work, rounds }: Program, its: Series[], from: num
 
 /**
  * Between collections the count of proved tensors is too low: what a full cache drops before the next collection does not
- * count. It is exact right before each collection, so it must rise there, in most steps and until the last. A short run has
- * few collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
+ * count. It is exact right before each collection, so the counts there are compared, in all pairs. A short run has few
+ * collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
  */
 export function rises(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
   return risesBy(

@@ -43,7 +43,7 @@ export interface Call {
   readonly fn: string;
   readonly group: ProcessGroup & { _native: Opaque };
   readonly signal: Signal | undefined;
-  /** Whether it is a step of a call that has several, which holds up the others. */
+  /** Whether it does not wait for calls of several steps: it is a step of such a call, or a message between two ranks. */
   readonly isStep?: boolean;
 }
 

@@ -124,7 +124,7 @@ export abstract class BatchNorm extends NormBase {
   /** @internal */
   abstract _dims(): readonly number[];
 
-  /** @internal Counts a batch, if it is tracked; the weight that its statistics get in the running ones. */
+  /** @internal Counts a batch, if batches are tracked. Returns the weight of its statistics in the running ones. */
   _countBatch(): number {
     const { momentum } = this;
     if (!this.training || !this.trackRunningStats || this.numBatchesTracked === null) return momentum ?? 0;

@@ -15,7 +15,7 @@ declare global {
   namespace jest {
     // biome-ignore lint/complexity/noBannedTypes: Jest's own parameters have to be repeated for the merge
     interface Matchers<R, T = {}> {
-      /** Whether every call of the function leaves tensors behind. Await it. */
+      /** Whether repeated calls of the function leave more and more tensors behind. Await it. */
       toLeakTensors(options?: LeakOptions): Promise<R>;
     }
   }
@@ -24,7 +24,7 @@ declare global {
 /** The matchers of `import { expect } from '@jest/globals'`. */
 declare module 'expect' {
   interface Matchers<R extends void | Promise<void>, T = unknown> {
-    /** Whether every call of the function leaves tensors behind. Await it. */
+    /** Whether repeated calls of the function leave more and more tensors behind. Await it. */
     toLeakTensors(options?: LeakOptions): Promise<R>;
   }
 }
