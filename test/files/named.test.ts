@@ -47,10 +47,21 @@ test('an object of a class, one without a prototype and an empty one are saved',
     class State {
       x = torch.ones([1]);
     }
-    for (const [, save] of saves) {
-      for (const value of [new State(), Object.assign(Object.create(null), { x: torch.ones([1]) }), {}]) save(value);
+    const file = path.join(folder, 'x');
+    const loads: Record<string, (saved: unknown) => object> = {
+      'safetensors.save': () => untyped.safetensors.load(file),
+      'safetensors.serialize': (saved) => untyped.safetensors.load(saved),
+      'npz.save': () => untyped.npz.load(file),
+    };
+    for (const [name, save] of saves) {
+      for (const value of [new State(), Object.assign(Object.create(null), { x: torch.ones([1]) }), {}]) {
+        const saved = save(value);
+        const loaded = loads[name]?.(saved);
+        if (loaded !== undefined) expect([name, Object.keys(loaded)]).toEqual([name, Object.keys(value)]);
+      }
     }
   });
+  rmSync(path.join(folder, 'x'));
 });
 
 test('a name that the file would have as another one', () => {
