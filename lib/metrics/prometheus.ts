@@ -82,6 +82,97 @@ function oneReading(): () => MemoryReport {
   };
 }
 
+type Named = Pick<DeviceFigure, 'prometheus' | 'help'>;
+
+/** The metrics of one export: made one by one, removed together. */
+class Metrics {
+  readonly #client: PrometheusClient;
+  readonly #registry: PrometheusRegistry;
+  readonly #prefix: string;
+  readonly #names: string[] = [];
+
+  constructor(client: PrometheusClient, registry: PrometheusRegistry, prefix: string) {
+    this.#client = client;
+    this.#registry = registry;
+    this.#prefix = prefix;
+  }
+
+  gauge(figure: Named, labelNames: string[], collect: (gauge: Gauge) => void): void {
+    this.#add(this.#client.Gauge, figure, labelNames, collect);
+  }
+
+  counter(figure: Named, labelNames: string[], collect: (counter: Counter) => void): void {
+    this.#add(this.#client.Counter, figure, labelNames, collect);
+  }
+
+  /** prom-client throws if the name is taken; then there is nothing to remove. */
+  #add<M extends PrometheusMetric>(
+    Kind: new (configuration: any) => PrometheusMetric,
+    { prometheus, help }: Named,
+    labelNames: string[],
+    collect: (metric: M) => void,
+  ): void {
+    const name = this.#prefix + prometheus;
+    new Kind({
+      name,
+      help: `${help}.`,
+      registers: [this.#registry],
+      labelNames,
+      collect(this: M) {
+        this.reset(); // removes values of missing devices and of a lifted limit
+        collect(this);
+      },
+    });
+    this.#names.push(name);
+  }
+
+  remove(): void {
+    for (const name of this.#names) this.#registry.removeSingleMetric(name);
+  }
+}
+
+function addMemory(metrics: Metrics): void {
+  const read = oneReading();
+  for (const figure of deviceFigures) {
+    metrics.gauge(figure, [DEVICE_LABEL], (gauge) => {
+      for (const [device, totals] of Object.entries(read().devices)) {
+        gauge.set({ [DEVICE_LABEL]: device }, totals[figure.of]);
+      }
+    });
+  }
+  for (const figure of processFigures) {
+    if (figure.kind === 'counter') {
+      metrics.counter(figure, [], (counter) => counter.inc(figure.read() ?? 0));
+    } else {
+      metrics.gauge(figure, [], (gauge) => {
+        const value = figure.read();
+        if (value === null) gauge.remove();
+        else gauge.set(value);
+      });
+    }
+  }
+}
+
+function addVerdict(metrics: Metrics, judged: VerdictWatch): void {
+  metrics.gauge(VERDICT, ['verdict'], (gauge) => {
+    const { latest } = judged;
+    if (latest === undefined) return;
+    for (const one of VERDICTS) gauge.set({ verdict: one }, one === latest.verdict ? 1 : 0);
+  });
+  metrics.gauge(LEAK_RATE, ['site', 'function'], (gauge) => {
+    for (const { site, function: name, bytesPerMinute } of judged.latest?.leaks ?? []) {
+      gauge.set({ site, function: name }, bytesPerMinute);
+    }
+  });
+  metrics.gauge(JUDGED_AT, [], (gauge) => {
+    if (judged.latest === undefined) gauge.remove();
+    else gauge.set(judged.latest.at / 1000);
+  });
+  metrics.counter(JUDGEMENTS, ['outcome'], (counter) => {
+    for (const [outcome, times] of Object.entries(judged.judgements)) counter.inc({ outcome }, times);
+  });
+}
+
 /**
  * Exports the memory of tensors and libtorch to Prometheus. The names are in docs/metrics.md.
  *
@@ -100,86 +191,17 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
     throw argumentError(fn, 'client', 'prom-client', client);
   if (typeof registry?.registerMetric !== 'function' || typeof registry.removeSingleMetric !== 'function')
     throw argumentError(fn, 'register', 'a registry of prom-client', registry);
-  const read = oneReading();
-  const names: string[] = [];
+  const metrics = new Metrics(used, registry, prefix);
   let watch: VerdictWatch | undefined;
-  const common = ({ prometheus, help }: Pick<DeviceFigure, 'prometheus' | 'help'>) => {
-    const name = prefix + prometheus;
-    return { name, help: `${help}.`, registers: [registry] };
-  };
-  const gauge = (
-    figure: Pick<DeviceFigure, 'prometheus' | 'help'>,
-    labelNames: string[],
-    collect: (gauge: Gauge) => void,
-  ) =>
-    new used.Gauge({
-      ...common(figure),
-      labelNames,
-      collect(this: Gauge) {
-        this.reset(); // removes values of missing devices and of a lifted limit
-        collect(this);
-      },
-    });
   const end = () => {
     watch?.stop();
-    for (const name of names) registry.removeSingleMetric(name);
+    metrics.remove();
   };
   try {
-    for (const figure of deviceFigures) {
-      gauge(figure, [DEVICE_LABEL], (metric) => {
-        for (const [device, totals] of Object.entries(read().devices)) {
-          metric.set({ [DEVICE_LABEL]: device }, totals[figure.of]);
-        }
-      });
-      names.push(prefix + figure.prometheus);
-    }
-    for (const figure of processFigures) {
-      if (figure.kind === 'counter') {
-        new used.Counter({
-          ...common(figure),
-          collect(this: Counter) {
-            this.reset();
-            this.inc(figure.read() ?? 0);
-          },
-        });
-      } else {
-        gauge(figure, [], (metric) => {
-          const value = figure.read();
-          if (value === null) metric.remove();
-          else metric.set(value);
-        });
-      }
-      names.push(prefix + figure.prometheus);
-    }
+    addMemory(metrics);
     if (verdict !== false) {
       watch = new VerdictWatch(verdict === true ? {} : verdict);
-      const judged = watch;
-      gauge(VERDICT, ['verdict'], (metric) => {
-        const { latest } = judged;
-        if (latest === undefined) return;
-        for (const one of VERDICTS) metric.set({ verdict: one }, one === latest.verdict ? 1 : 0);
-      });
-      names.push(prefix + VERDICT.prometheus);
-      gauge(LEAK_RATE, ['site', 'function'], (metric) => {
-        for (const { site, function: name, bytesPerMinute } of judged.latest?.leaks ?? []) {
-          metric.set({ site, function: name }, bytesPerMinute);
-        }
-      });
-      names.push(prefix + LEAK_RATE.prometheus);
-      gauge(JUDGED_AT, [], (metric) => {
-        if (judged.latest === undefined) metric.remove();
-        else metric.set(judged.latest.at / 1000);
-      });
-      names.push(prefix + JUDGED_AT.prometheus);
-      new used.Counter({
-        ...common(JUDGEMENTS),
-        labelNames: ['outcome'],
-        collect(this: Counter) {
-          this.reset();
-          for (const [outcome, times] of Object.entries(judged.judgements)) this.inc({ outcome }, times);
-        },
-      });
-      names.push(prefix + JUDGEMENTS.prometheus);
+      addVerdict(metrics, watch);
     }
   } catch (error) {
     end(); // such as a name that is taken: register all metrics or none
