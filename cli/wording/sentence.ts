@@ -44,9 +44,14 @@ function rangeText({ msToMemoryLimit, earliestMsToMemoryLimit, latestMsToMemoryL
 /** Growth that begins that early is not distinguishable from growth since before attaching. */
 const EARLY_MS = 1000;
 
-function sinceText({ sinceMs, onsetMs, cause }: SiteReport, { attached }: Summary): string {
-  // The oldest tensor of a queue is younger than its growth.
-  const ms = onsetMs ?? (cause?.kind === 'slow-consumer' ? 0 : sinceMs);
+/** Its tensors do not become more but larger: each replaces earlier ones, as a cache of keys does that is concatenated. */
+const isReplaced = (site: SiteReport): boolean =>
+  site.growthTensorsPerMinute <= 0 && site.growthBytesPerMinute > 0 && site.graph === null && !isHidden(site);
+
+function sinceText(site: SiteReport, { attached }: Summary): string {
+  const { sinceMs, onsetMs, cause } = site;
+  // The oldest live tensor is younger than the growth, in a queue and where tensors replace smaller ones.
+  const ms = onsetMs ?? (cause?.kind === 'slow-consumer' || (sinceMs !== null && isReplaced(site)) ? 0 : sinceMs);
   if (ms === null) return '';
   if (attached && (onsetMs === null || ms < EARLY_MS))
     return `, since before attaching, or at the latest ${formatDuration(Math.max(0, ms))} after it`;

@@ -281,6 +281,15 @@ test('under attach, growth from the beginning may be older than the recording', 
   expect(text).toContain('next: leak-audit why 42 --site a.js:5');
 });
 
+test('a tensor that larger ones replace is young, but its site grows from the start', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]);
+  for (let i = 1; i <= ROUNDS; i++)
+    builder.tick({ ms: i * MS }, [{ site: 1, liveTensors: 1, liveBytes: i * 1024, oldestBirthMs: i * MS - 10 }]);
+  const report = reportOf(builder.end());
+  expect(report.sites[0]).toMatchObject({ verdict: 'leak', sinceMs: ROUNDS * MS - 10, onsetMs: null });
+  expect(verdictSentence(report, '/srv')).toContain('a.js:5:3 leaks 240.0 KiB per minute, from the start, with');
+});
+
 test('too short: the time that would suffice, and the command for it', () => {
   const report = reportOf(leakyCapture(6).end());
   expect(report.summary).toMatchObject({ insufficient: 'few-rounds', sufficientMs: 18 * MS });
