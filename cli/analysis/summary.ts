@@ -1,4 +1,5 @@
 /** The summary of a capture. */
+import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from '../../lib/observe/audit/heap';
 import type { Capture } from '../capture/capture';
 import { type MemoryLimit, memoryLimit } from '../machine/memory-limit';
 import { judge } from '../rules';
@@ -135,7 +136,8 @@ function retained(tick: Capture['ticks'][number]): number {
  * The growth if it is judged a leak. A process grows most at its start, so the rate is that of the second half where that is
  * smaller. A few large steps may have a rate of 0 there: then that of all rounds counts.
  */
-function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): Growth {
+function growth(capture: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): Growth {
+  const ticks = undisturbed(capture);
   const [ms, bytes] = [ticks.map((tick) => tick.ms), ticks.map(of)];
   const judgement = judge(
     { ms, liveBytes: bytes, liveTensors: ticks.map(() => 1) },
@@ -149,6 +151,23 @@ function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => numb
     half.map((i) => bytes[i]!),
   );
   return late.slope > 0 && late.slope < rate ? rounded(late.slope, late.low, late.high) : rounded(rate, low, high);
+}
+
+/**
+ * The rounds of the longest time without a heap snapshot of `leak-audit why`, which needs memory in the process, and leaves it
+ * larger: some hundred megabytes at once, which are neither a leak nor a rate.
+ */
+function undisturbed({ ticks, marks }: Capture): Capture['ticks'] {
+  const snapshots = marks.filter(({ name }) => name === SNAPSHOT_BEGINS || name === SNAPSHOT_ENDS);
+  let longest: Capture['ticks'] = [];
+  let from = 0;
+  for (const { ms } of [...snapshots, { ms: Number.POSITIVE_INFINITY }]) {
+    let until = from;
+    while (until < ticks.length && ticks[until]!.ms <= ms) until++;
+    if (until - from > longest.length) longest = ticks.slice(from, until);
+    from = until;
+  }
+  return longest;
 }
 
 function rounded(rate: number, low: number, high: number): Growth {

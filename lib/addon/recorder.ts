@@ -44,6 +44,8 @@ export interface HeapNative {
   auditSites(): Float64Array;
   /** A site's stack as JSON; '' if unknown. */
   auditSite(site: number): string;
+  /** False without a recording. */
+  auditMark(name: string): boolean;
 }
 
 /** Paths in /proc of files that `leak-audit run --why` holds open; written when the program exits. */
@@ -82,7 +84,6 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditTellCapture(): void;
   /** Reports the contents of autograd graphs to a recording. `collected`: right after a full collection. */
   auditCensus(collected: boolean): void;
-  auditMark(name: string): boolean;
   auditTag(siteId: number, labelId: number): void;
   auditDefineSite(json: string): number;
   /** The site at which a scope was opened; 0: it ended. */

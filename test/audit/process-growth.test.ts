@@ -4,6 +4,7 @@ import type { Capture } from '../../cli/capture/capture';
 import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
+import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from '../../lib/observe/audit/heap';
 import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { testFolder } from './command';
 
@@ -55,4 +56,17 @@ test('growth of the process that goes with a graph is counted to the graph, not 
   expect(text.replace(/\s+/g, ' ')).toMatch(
     /retains 2\d\d\.\d MiB per minute that .* \(2\d\d\.\d MiB of it in nodes of the graph\)/,
   );
+});
+
+test('a heap snapshot of `leak-audit why` makes the process larger, but is no growth of the program', () => {
+  const builder = leakyCapture(96);
+  builder.mark(64 * MS, SNAPSHOT_BEGINS).mark(76 * MS, SNAPSHOT_ENDS);
+  const capture = parse(builder.end());
+  const snapshot = (i: number) => Math.min(12, Math.max(0, i - 63)) * 8 * 2 ** 20;
+  for (const [i, tick] of capture.ticks.entries()) tick.rss = 2e8 + i * 2 ** 14 + snapshot(i);
+  const { summary } = analyse(capture, { limit });
+  const rate = (60_000 / MS) * 2 ** 14;
+  expect(summary).toMatchObject({ rssGrowthBytesPerMinute: rate, retainedGrowthBytesPerMinute: rate });
+  capture.marks = [];
+  expect(analyse(capture, { limit }).summary.rssGrowthBytesPerMinute).toBeGreaterThan(4 * rate);
 });

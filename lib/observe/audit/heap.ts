@@ -26,6 +26,13 @@ const CLAIM_BYTES = 16;
 /** The most tensors that are checked for a graph. */
 const MAX_GRAPH_CHECKS = 100_000;
 
+/**
+ * Marks in a recording the begin and the end of a snapshot. What V8 needs for it stays with the process: the growth of the
+ * process is not judged across these marks.
+ */
+export const SNAPSHOT_BEGINS = 'heap snapshot begins';
+export const SNAPSHOT_ENDS = 'heap snapshot ends';
+
 export type Warn = (text: string, code: string) => void;
 
 /** Serves a request of leak-audit to this thread, if there is one. */
@@ -35,7 +42,9 @@ export function answerHeap(native: HeapNative, warn: Warn): void {
   const [snapshot, facts] = files;
   let pausedMs = 0;
   try {
+    native.auditMark(SNAPSHOT_BEGINS);
     pausedMs = writeHeap(native, snapshot, facts, native.auditSites());
+    native.auditMark(SNAPSHOT_ENDS);
     native.auditHeapDone(pausedMs, '');
   } catch (error) {
     native.auditHeapDone(pausedMs, `the heap snapshot failed: ${String(error)}`); // such as a full disk; leak-audit reports it
