@@ -34,6 +34,9 @@ const STORE = /^<symbol kResourceStore>$/;
 /** The property in which Node's event targets keep their listeners. */
 const LISTENERS = '<symbol kEvents>';
 
+/** The library's file that wraps the hooks of tensors. */
+const HOOKS = /[\\/]autograd[\\/]hooks\.[a-z]+$/;
+
 export class Names {
   private readonly timers: ReadonlySet<number>;
   private readonly collections: ReadonlySet<number>;
@@ -207,9 +210,18 @@ export class Names {
   private root(from: number, node: number): Step | undefined {
     if (from === 0 || this.heap.kinds[node] === Kind.synthetic) return undefined;
     const name = this.heap.nameOf(from);
+    // The closure around it is the library's: the next step is the program's function.
+    if (this.isHook(node)) return { text: 'a hook of a tensor', begins: true };
     const text =
       name === '(Stack roots)' ? 'a running function' : name === '(Handle scope)' ? 'a native call' : 'a native handle';
     return { text: `${text}${this.suffix(node)}`, begins: true };
+  }
+
+  /** Whether native code holds this function for `t.registerHook`. */
+  private isHook(node: number): boolean {
+    if (this.heap.kinds[node] !== Kind.closure) return false;
+    const file = this.scripts.fileOf(node);
+    return file !== undefined && HOOKS.test(file) && this.isOwn(file);
   }
 
   /** `setInterval of 1,000 ms (tick, server.js:8)`; undefined for a class of the program with the same name. */

@@ -88,6 +88,12 @@ test.each<[string, number, number, (string | RegExp)[]]>([
   ['scopes that were never closed', 4, 200, ['4 scopes that are still open', '4 tensors']],
   ['an object that is used as a map', 20, 220, [`byName (module ${FILE})`, '20 × .embedding']],
   ['a linked list', 8, 230, [`head (module ${FILE})`, '.next … (a linked list)', '.value']],
+  [
+    'a hook that refers to its tensor',
+    1,
+    280,
+    ['a hook of a tensor', `variable hook (limit, ${FILE}:${lineOf('function limit')})`, 'variable weight'],
+  ],
   ['what a module exports', 1, 240, [`module.exports (${FILE})`, '.weights']],
   ['an export of an ES module', 1, 260, [`weights (module ${MODULE})`]],
   ['a variable of an ES module', 6, 270, [`inside (module ${MODULE})`, '6 × .entry']],
