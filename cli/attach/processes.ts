@@ -5,7 +5,7 @@ import { recordingOf } from './answers';
 import { Connection } from './connection';
 import type { Snapshot } from './figures';
 import { askSnapshot } from './snapshot';
-import { findTarget } from './target';
+import { findTarget, StoppedError } from './target';
 
 /** A busy process still answers: it is asked in a thread of its own. */
 const TIMEOUT_MS = 5000;
@@ -58,8 +58,9 @@ function candidates(): number[] {
         if (!names.has(Number(own ?? pid))) return false;
         findTarget(String(pid));
         return true;
-      } catch {
-        return false; // ended, of another user, or not a process with the library
+      } catch (error) {
+        // Else ended, of another user, or not a process with the library.
+        return error instanceof StoppedError && error.listens;
       }
     });
 }

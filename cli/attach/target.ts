@@ -12,6 +12,17 @@ export interface Target extends Listener {
   pid: number;
 }
 
+/** A stopped process cannot answer. */
+export class StoppedError extends UsageError {
+  /** `listens`: whether it has loaded the library. */
+  constructor(
+    pid: number,
+    readonly listens: boolean,
+  ) {
+    super(`process ${pid} is stopped: continue it with kill -CONT ${pid}`);
+  }
+}
+
 /** @throws {UsageError} with a one-line reason */
 export function findTarget(text: string): Target {
   if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MAX_PID)
@@ -25,12 +36,11 @@ export function findTarget(text: string): Target {
   const uid = Number(field('Uid')[1]);
   if (uid !== process.geteuid?.())
     throw new UsageError(`process ${pid} belongs to another user (uid ${uid}): run leak-audit as that user`);
-  if (/^[Tt]/.test(field('State')[0] ?? ''))
-    throw new UsageError(`process ${pid} is stopped: continue it with kill -CONT ${pid}`);
   // Its id in its own pid namespace, which differs from `pid` if it runs in a container.
   const ownPid = Number(field('NSpid').at(-1) ?? pid);
   // The prefix that native/audit/attach.cpp uses; the rest is random.
   const listener = findListener(pid, `libtorch-node/${spaceOf(pid, 'pid')}/${ownPid}/`);
+  if (/^[Tt]/.test(field('State')[0] ?? '')) throw new StoppedError(pid, listener !== undefined);
   if (listener === undefined) throw new UsageError(whyUnreachable(pid));
   return { pid, ...listener };
 }

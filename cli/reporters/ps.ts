@@ -9,7 +9,9 @@ const right = (title: string, optional = false) => ({ title, align: 'right' as c
 export function renderProcesses({ processes, silent }: ProcessList, { colors, columns }: TextOptions): string {
   const lines =
     processes.length === 0
-      ? ['no process of this user has loaded libtorch-node']
+      ? silent.length === 0
+        ? ['no process of this user has loaded libtorch-node']
+        : []
       : renderTable(
           [
             right('pid'),

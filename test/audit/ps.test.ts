@@ -2,6 +2,8 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { ProcessList } from '../../cli/attach/processes';
+import { renderProcesses } from '../../cli/reporters/ps';
+import { plainColors } from '../../cli/terminal/colors';
 import { limitMs } from '../support/sanitized';
 import { Service, until } from '../support/service';
 import { leakAudit, Running, refused, testFolder } from './command';
@@ -40,4 +42,25 @@ test('ps lists the services with their tensors and bytes, recorded or not; attac
 
   expect(await refused('attach', String(service.pid), '--check', '--background')).toMatch(/cannot be combined/);
   expect(await refused('ps', '--interval', '1m')).toMatch(/expected at most 8s, got 1m/);
+});
+
+test('a stopped process is listed with the reason why it does not answer', async () => {
+  const service = await Service.start();
+  const reason = `process ${service.pid} is stopped: continue it with kill -CONT ${service.pid}`;
+  process.kill(service.pid, 'SIGSTOP');
+  await until(async () => /^State:\s*T/m.test(fs.readFileSync(`/proc/${service.pid}/status`, 'utf8')));
+  const { stdout } = await leakAudit('ps', '--json', '--interval', '50ms');
+  const list = JSON.parse(stdout) as ProcessList;
+  expect(list.silent).toContainEqual({ pid: service.pid, reason });
+  expect(list.processes.map(({ pid }) => pid)).not.toContain(service.pid);
+  expect((await leakAudit('ps', '--interval', '50ms')).stdout).toContain(`${reason}\n`);
+  process.kill(service.pid, 'SIGCONT');
+  service.kill();
+});
+
+test('where no process answers, the list does not say that there is none', () => {
+  const silent = [{ pid: 7, reason: 'process 7 is stopped: continue it with kill -CONT 7' }];
+  const options = { colors: plainColors, folder };
+  expect(renderProcesses({ version: 1, processes: [], silent }, options)).toBe(`${silent[0]!.reason}\n`);
+  expect(renderProcesses({ version: 1, processes: [], silent: [] }, options)).toMatch(/^no process of this user/);
 });
