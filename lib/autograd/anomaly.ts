@@ -95,12 +95,18 @@ export const isEngineRunning = (): boolean => depth > 0;
 
 /** Runs a backward. Adds the lines of the forward calls to libtorch's errors. */
 export function runEngine<T>(fn: () => T): T {
-  depth++;
-  try {
+  const before = depth;
+  const grad = native.gradEnabled();
+  // A hook runs in the engine's gradient mode. If it is cut off, that is the mode that its own states restore, after the engine
+  // has ended; so this one is restored last.
+  const undo = () => {
+    depth = before;
+    native.setGradEnabled(grad);
+  };
+  return restoring(undo, () => {
+    depth++;
     return withPlaces(fn);
-  } finally {
-    depth--;
-  }
+  });
 }
 
 function withPlaces<T>(fn: () => T): T {

@@ -8,6 +8,12 @@ import { settled, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([4]);
 
+/** Runs a backward with a hook. */
+function hooked(hook: (grad: unknown) => unknown): void {
+  const w = torch.ones([4], { requiresGrad: true });
+  untyped.sum(w.registerHook(hook as () => void) && w.mul(2)).backward();
+}
+
 /** Runs `source` until it is interrupted in its loop: it must not end by itself. */
 function cutOff(source: string, values: object = {}): void {
   let isInLoop = false;
@@ -16,7 +22,7 @@ function cutOff(source: string, values: object = {}): void {
   };
   // A slow machine may need more time to get there.
   for (let timeout = 20; !isInLoop; timeout *= 2) {
-    const context = vm.createContext({ torch, ...values, loop });
+    const context = vm.createContext({ torch, hooked, ...values, loop });
     let code = 'it ended by itself';
     try {
       vm.runInContext(source.replace('while (true)', 'loop(); while (true)'), context, { timeout });
@@ -70,6 +76,12 @@ const programs: Record<string, string> = {
   'the function of torch.run': 'torch.run(() => { while (true); }).catch(() => {})',
   'noGrad in torch.run': 'torch.run((T) => T.noGrad(() => { while (true); })).catch(() => {})',
   'a scope in torch.run': 'torch.run((T) => T.scope(() => { while (true); })).catch(() => {})',
+  'noGrad in a hook': 'hooked(() => torch.noGrad(() => { while (true); }))',
+  'inferenceMode in a hook': 'hooked(() => torch.inferenceMode(() => { while (true); }))',
+  'a Function in a hook':
+    'hooked((g) => { class F extends torch.autograd.Function { static forward(ctx, x) { while (true); } } return F.apply(g); })',
+  'a checkpoint in backward':
+    'torch.scope(() => { let calls = 0; const slow = (x) => { if (calls++ > 0) { while (true); } return x.mul(2); }; torch.utils.checkpoint.checkpoint(slow, torch.ones([4], { requiresGrad: true })).sum().backward(); })',
   'a callback of a tensor': 'torch.ones([4]).apply_(() => { while (true); })',
 };
 
