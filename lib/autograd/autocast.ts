@@ -61,11 +61,16 @@ function set({ cpu, cuda, caches }: AutocastModes): void {
   native.autocastSet(cpu.enabled, cpu.dtype, cuda.enabled, cuda.dtype, caches);
 }
 
+/** The region whose modes libtorch has. Undefined while they change: if that is cut off, the next one sets them again. */
+let inForce: Region | null | undefined = null;
+
 function enter(region: Region | null): void {
   const open = openOf(region);
-  if (open === current) return;
+  if (open === current && open === inForce) return;
   current = open;
+  inForce = undefined;
   set(open === null ? NONE : open.modes);
+  inForce = open;
 }
 
 /** From the call of `torch.autocast` to the end of its function, which may be asynchronous. */

@@ -115,6 +115,31 @@ test('a list that is being read', async () => {
   expect(packs()).toBe(true);
 });
 
+test.each([
+  ['begin', 0],
+  ['end', 1],
+])('autocast, when libtorch’s modes change at its %s', async (_name, calls) => {
+  const { native } = require('../../dist/lib/addon/native') as {
+    native: Record<'autocastSet', (...all: unknown[]) => void>;
+  };
+  const { autocastSet } = native;
+  const x = torch.ones([2, 2]);
+  for (const isBefore of [true, false]) {
+    const slow = (loop: () => void) => {
+      let left = calls;
+      native.autocastSet = (...all) => {
+        if (left-- !== 0) return autocastSet(...all);
+        if (!isBefore) autocastSet(...all);
+        native.autocastSet = autocastSet;
+        loop();
+      };
+    };
+    cutOff('slow(() => { while (true); }); torch.autocast({}, () => {})', { slow });
+    await nextTurn();
+    expect([isBefore, torch.isAutocastCpuEnabled(), x.mm(x).dtype]).toEqual([isBefore, false, 'float32']);
+  }
+});
+
 test('microtasks run in the middle of the code do not restore the mode', async () => {
   const { _tickCallback } = process as unknown as { _tickCallback(): void };
   await nextTurn();
