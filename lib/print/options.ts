@@ -3,9 +3,10 @@
 import { native } from '../addon/native';
 import { isOptions, unknownOption } from '../addon/options';
 import { argumentError } from '../errors/errors';
+import { MOST_DIGITS } from './numbers';
 
 export interface PrintOptions {
-  /** Digits after the point (default 4). */
+  /** Digits after the point (default 4, at most 50). */
   precision: number;
   /** More elements than this are summarised (default 1000). */
   threshold: number;
@@ -44,7 +45,7 @@ const isCount = (value: unknown) => Number.isInteger(value) && (value as number)
 
 /** The check of each option, and its text for errors. */
 const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolean, expected: string]> = {
-  precision: [isCount, 'an integer of 0 or more'],
+  precision: [(value) => isCount(value) && (value as number) <= MOST_DIGITS, `an integer from 0 to ${MOST_DIGITS}`],
   threshold: [(value) => isCount(value) || value === Number.POSITIVE_INFINITY, 'an integer of 0 or more, or Infinity'],
   edgeitems: [isCount, 'an integer of 0 or more'],
   linewidth: [isCount, 'an integer of 0 or more'],

@@ -122,6 +122,7 @@ const settings: [string, string, string, string][] = [
     'torch.arange(9).view([3, 3]).div(7)',
     'torch.arange(9).view(3, 3) / 7',
   ],
+  ['{ precision: 50 }', 'precision=50', 'torch.tensor([0.1, 1.5])', 'torch.tensor([.1, 1.5])'],
   ['{ precision: 0 }', 'precision=0', 'torch.tensor([0.5, 1.5, 2.25])', 'torch.tensor([.5, 1.5, 2.25])'],
 ];
 
@@ -141,7 +142,14 @@ test('setPrintOptions behaves as in PyTorch', async () => {
 
 test('setPrintOptions refuses unknown options, and then changes nothing', () => {
   const text = String(torch.tensor([0.5]));
-  for (const wrong of [{ precision: 1, prcision: 2 }, { precision: -1 }, { profile: 'long' }, { sciMode: 1 }, null]) {
+  for (const wrong of [
+    { precision: 1, prcision: 2 },
+    { precision: -1 },
+    { precision: 51 },
+    { profile: 'long' },
+    { sciMode: 1 },
+    null,
+  ]) {
     const call = () => torch.setPrintOptions(wrong as never);
     expect(call).toThrow(expect.objectContaining({ code: 'ERR_TORCH_ARGUMENT' }));
   }
