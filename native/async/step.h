@@ -15,6 +15,7 @@
 #include "native/async/recording.h"
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
+#include "native/async/sparse_members.h"
 #include "native/schema/op_table.h"
 
 namespace ltn::async {
@@ -93,6 +94,7 @@ class OpStep final : public Step {
 
   // Pops the arguments from the stack, which the op's guard sees first, and pushes the results.
   void call_boxed(torch::jit::Stack* stack) const {
+    check_members(row, *stack);
     if (row.check != nullptr) row.check(op, *stack);
     op.callBoxed(stack);
   }

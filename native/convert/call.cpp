@@ -8,6 +8,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/async/engine_leftovers.h"
+#include "native/async/sparse_members.h"
 #include "native/async/strand.h"
 #include "native/convert/call_error.h"
 #include "native/convert/from_js.h"
@@ -61,6 +62,13 @@ c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index
 
 void Call::refuse_output(size_t index) {
   throw BadArgument(index, "a tensor with memory of its own", "zeros without memory");
+}
+
+void Call::refuse_wrong_members(const at::Tensor& tensor, size_t index) const {
+  if (!has_members(tensor) || takes_any_members(*row)) return;
+  const std::string fault = fault_of_members(tensor);
+  if (fault.empty()) return;
+  throw BadArgument(index, c10::str("a sparse tensor with indices inside ", tensor.sizes()), fault);
 }
 
 at::Tensor& Call::number_tensor(napi_value value, size_t index, double code) {

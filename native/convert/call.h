@@ -36,6 +36,8 @@ class Call : public CallFrame {
     const auto handle = static_cast<handles::Handle>(number);
     at::Tensor* found = state.slots().use(handle);
     if (found == nullptr) throw DisposedTensor(index, handle);
+    // Kernels take the indices of a sparse tensor for offsets without looking at them again.
+    if (found->unsafeGetTensorImpl()->layout() != c10::kStrided && is_op) refuse_wrong_members(*found, index);
     if ((row->mutated >> index & 1) != 0) {
       if (index > 0 && is_op && found->_is_zerotensor()) refuse_output(index);
       mutated.push_back(handle);
@@ -54,6 +56,9 @@ class Call : public CallFrame {
 
   // Throws BadArgument. An `out` of zeros without memory: libtorch refuses it in most ops, and some write there.
   [[noreturn]] static void refuse_output(size_t index);
+
+  // Throws BadArgument for a sparse tensor whose indices the program has changed to ones outside of it.
+  void refuse_wrong_members(const at::Tensor& tensor, size_t index) const;
 
   EnvState& state;
   const OpRow* const row;

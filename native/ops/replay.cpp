@@ -279,6 +279,7 @@ at::Tensor Replay::call_typed(const Op& op, std::vector<at::Tensor>* registers) 
   for (size_t i = 0; i < op.tensors.size(); ++i) {
     const int32_t operand = op.tensors[i];
     tensors[i] = operand < 0 ? &op.fixed[i] : &(*registers)[op.operands[static_cast<size_t>(operand)].from];
+    check_members(op.step->row, *tensors[i]);
   }
   at::Tensor result = op.typed(tensors.data(), op.scalars.data());
   for (const Operand& operand : op.operands) {
