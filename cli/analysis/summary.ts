@@ -1,5 +1,5 @@
 /** The summary of a capture. */
-import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from '../../lib/observe/audit/heap';
+import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from '../../lib/observe/audit/marks';
 import type { Capture } from '../capture/capture';
 import { type MemoryLimit, memoryLimit } from '../machine/memory-limit';
 import { judge } from '../rules';

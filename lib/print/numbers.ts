@@ -3,7 +3,7 @@
 /** Extra digits for rounding: a tie ends right after its 5, so these distinguish it from values above or below. */
 const BEHIND = 50;
 /** How many digits behind the point can be asked for: JavaScript writes 100 at most. */
-export const MOST_DIGITS = 100 - BEHIND;
+export const MAX_DIGITS = 100 - BEHIND;
 const HALF = `5${'0'.repeat(BEHIND - 1)}`;
 
 const special = (value: number) => (Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf');

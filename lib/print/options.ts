@@ -3,7 +3,7 @@
 import { native } from '../addon/native';
 import { isOptions, unknownOption } from '../addon/options';
 import { argumentError } from '../errors/errors';
-import { MOST_DIGITS } from './numbers';
+import { MAX_DIGITS } from './numbers';
 
 export interface PrintOptions {
   /** Digits after the point (default 4, at most 50). */
@@ -45,7 +45,7 @@ const isCount = (value: unknown) => Number.isInteger(value) && (value as number)
 
 /** The check of each option, and its text for errors. */
 const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolean, expected: string]> = {
-  precision: [(value) => isCount(value) && (value as number) <= MOST_DIGITS, `an integer from 0 to ${MOST_DIGITS}`],
+  precision: [(value) => isCount(value) && (value as number) <= MAX_DIGITS, `an integer from 0 to ${MAX_DIGITS}`],
   threshold: [(value) => isCount(value) || value === Number.POSITIVE_INFINITY, 'an integer of 0 or more, or Infinity'],
   edgeitems: [isCount, 'an integer of 0 or more'],
   linewidth: [isCount, 'an integer of 0 or more'],

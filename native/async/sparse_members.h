@@ -27,8 +27,13 @@ bool takes_any_members(const OpRow& row);
 // The tensor is on the CPU, or not examined.
 std::string fault_of_members(const at::Tensor& tensor);
 
-// The same before a call through the dispatcher: throws c10::Error.
+// Throws c10::Error for a tensor that has members with something wrong, unless the op takes any.
+void refuse_wrong_members(const OpRow& row, const at::Tensor& tensor);
+
+// Before a call through the dispatcher, which takes strided tensors almost always.
+inline void check_members(const OpRow& row, const at::Tensor& tensor) {
+  if (has_members(tensor)) refuse_wrong_members(row, tensor);
+}
 void check_members(const OpRow& row, const std::vector<c10::IValue>& arguments);
-void check_members(const OpRow& row, const at::Tensor& tensor);
 
 }  // namespace ltn

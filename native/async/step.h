@@ -13,9 +13,9 @@
 
 #include "native/async/modes.h"
 #include "native/async/recording.h"
+#include "native/async/sparse_members.h"
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
-#include "native/async/sparse_members.h"
 #include "native/schema/op_table.h"
 
 namespace ltn::async {

@@ -63,8 +63,11 @@ it('step 2 of codegen needs neither libtorch nor Node', () => {
 const importsOf = (file: string) =>
   [...textOf(file).matchAll(/(?:from|import|require\()\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string);
 
-/** The public entry, the modules that find libtorch, the encoder of profiles, and the paths and positions of scripts. */
-const SHARED = /(^|\/)lib\/(?!index|libtorch\/|pprof\/profile|observe\/audit\/(compiled|script-path))/;
+/**
+ * The public entry, the modules that find libtorch, the encoder of profiles, the library's own marks, and the paths and positions
+ * of scripts.
+ */
+const SHARED = /(^|\/)lib\/(?!index|libtorch\/|pprof\/profile|observe\/audit\/(compiled|marks|script-path))/;
 
 it('lib never imports cli; cli imports from lib only what is named as shared', () => {
   const lib = below('lib/', /\.ts$/).flatMap((file) => importsOf(file).filter((name) => /(^|\/)cli\//.test(name)));

@@ -4,7 +4,7 @@ import type { Capture } from '../../cli/capture/capture';
 import { CaptureParser } from '../../cli/capture/reader';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
-import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from '../../lib/observe/audit/heap';
+import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from '../../lib/observe/audit/marks';
 import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { testFolder } from './command';
 

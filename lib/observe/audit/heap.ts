@@ -9,6 +9,7 @@ import * as v8 from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { ChildHeapFiles, HeapFiles, HeapNative } from '../../addon/recorder';
 import { compiledFiles, inSource } from './compiled';
+import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from './marks';
 import type { Frame } from './stack';
 
 /** The addon's other functions that are used here. */
@@ -25,13 +26,6 @@ const SITES = 3;
 const CLAIM_BYTES = 16;
 /** The most tensors that are checked for a graph. */
 const MAX_GRAPH_CHECKS = 100_000;
-
-/**
- * Marks in a recording the begin and the end of a snapshot. What V8 needs for it stays with the process: the growth of the
- * process is not judged across these marks.
- */
-export const SNAPSHOT_BEGINS = 'heap snapshot begins';
-export const SNAPSHOT_ENDS = 'heap snapshot ends';
 
 export type Warn = (text: string, code: string) => void;
 
