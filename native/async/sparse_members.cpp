@@ -3,7 +3,10 @@
 #include <ATen/record_function.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <limits>
 #include <string_view>
+#include <type_traits>
 #include <unordered_set>
 
 #include "native/handles/inner_tensors.h"
@@ -30,10 +33,15 @@ template <class Index>
 std::string fault_of_numbers(const char* what, const at::Tensor& numbers, int64_t size) {
   const at::Tensor all = numbers.contiguous();
   const Index* data = all.data_ptr<Index>();
-  // Without a branch for each number, so that the compiler can take several at once.
-  bool any = false;
-  for (int64_t i = 0; i < all.numel(); ++i) any |= data[i] < 0 || data[i] >= size;
-  if (!any) return {};
+  // The sign bit is set by a number below 0 or above the last one. Without comparisons several are computed at once.
+  const int64_t last_index = std::min<int64_t>(size - 1, std::numeric_limits<Index>::max());
+  const auto last = static_cast<std::make_unsigned_t<Index>>(last_index);
+  std::make_unsigned_t<Index> signs = 0;
+  for (int64_t i = 0; i < all.numel(); ++i) {
+    const auto number = static_cast<std::make_unsigned_t<Index>>(data[i]);
+    signs |= number | (last - number);
+  }
+  if (static_cast<Index>(signs) >= 0) return {};
   int64_t i = 0;
   while (data[i] >= 0 && data[i] < size) ++i;
   return position(what, data[i], size);
