@@ -10,7 +10,7 @@
 namespace codegen {
 namespace {
 
-Declaration op(const std::string& text) {
+Declaration named_op(const std::string& text) {
   Declaration declaration = parse_function(text);
   declaration.schema = "aten::" + text;
   declaration.is_function = true;
@@ -20,7 +20,7 @@ Declaration op(const std::string& text) {
 TEST(Ledger, ASkippedOpHasItsReasonAndNoName) {
   Model model;
   model.libtorch_version = "1.13.0";
-  model.declarations = {op("sin(Tensor self) -> Tensor"), op("odd(Tensor self) -> Tensor")};
+  model.declarations = {named_op("sin(Tensor self) -> Tensor"), named_op("odd(Tensor self) -> Tensor")};
   Spec spec;
   spec.skipped["odd"] = {"nothing can call it", 4};
   const Plan plan = make_plan(model, spec);
@@ -35,7 +35,7 @@ TEST(Ledger, ASkippedOpHasItsReasonAndNoName) {
 
 TEST(Ledger, ASkippedOpMustBeDeclared) {
   Model model;
-  model.declarations = {op("sin(Tensor self) -> Tensor")};
+  model.declarations = {named_op("sin(Tensor self) -> Tensor")};
   Spec spec;
   spec.skipped["gone"] = {"a reason", 4};
   EXPECT_THROW(make_plan(model, spec), Error);
