@@ -82,6 +82,93 @@ void add_aliases(const Plan& plan, const Spec& spec,
   }
 }
 
+// The hand-written public functions, by namespace and name, of this libtorch.
+void add_publics(Plan& plan, const Model& model, const Spec& spec) {
+  const auto has_op = [&model](const std::string& name) {
+    return std::any_of(model.declarations.begin(), model.declarations.end(),
+                       [&](const Declaration& declaration) { return declaration.name == name; });
+  };
+  for (const PublicFunction& function : spec.publics) {
+    if (!function.needs.empty() && !has_op(function.needs)) continue;
+    for (const std::string& space : function.spaces) {
+      if (plan.publics[space].emplace(function.js_name, &function).second) continue;
+      throw Error("public.yaml", function.line, "duplicate entry '" + function.name + "'", "one entry per name");
+    }
+  }
+}
+
+// The op with its names and what the specs say of it, without its number.
+PlannedOp plan_op(const Declaration& declaration, const Plan& plan, const Spec& spec) {
+  PlannedOp op;
+  op.declaration = &declaration;
+  op.self = self_of(declaration);
+  op.js_name = camel_case(declaration.name);
+  op.shadowed = spec.not_chosen.count(declaration.full_name()) != 0;
+  op.number_tensors = spec.number_tensors.count(declaration.name) != 0;
+  const Place place = place_of(declaration.name, declaration.python_module);
+  op.space = place.space;
+  op.space_name = place.name;
+  settle_place(op, plan, spec);
+  const auto skipped = spec.skipped.find(declaration.full_name());
+  if (skipped != spec.skipped.end()) {
+    op.skipped = true;
+    op.reason = skipped->second.reason;
+  }
+  const auto no_method = spec.no_method.find(op.js_name);
+  if (op.self >= 0 && no_method != spec.no_method.end()) {
+    op.self = -1;
+    op.reason = no_method->second;
+  }
+  return op;
+}
+
+// The indices of ops by the names under which JavaScript finds them.
+struct Names {
+  std::map<std::string, std::map<std::string, std::vector<int>>> functions;  // by namespace
+  std::map<std::string, std::vector<int>> methods;
+};
+
+// Numbers the op and adds it.
+void add_op(Plan& plan, PlannedOp op, const std::set<std::string>& reserved, Names& names) {
+  const int index = static_cast<int>(plan.ops.size());
+  if (!op.skipped) {
+    op.number = plan.row_count++;
+    if (op.declaration->is_function) names.functions[op.space][op.space_name].push_back(index);
+    if (op.self >= 0) {
+      if (reserved.count(op.js_name) != 0) {
+        throw Error("Declarations.yaml", op.declaration->line,
+                    "the method '" + op.js_name + "' would be shadowed by a hand-written member of Tensor",
+                    "another name for that member (tensor_members in exceptions.yaml)");
+      }
+      names.methods[op.js_name].push_back(index);
+    }
+  }
+  plan.ops.push_back(std::move(op));
+}
+
+// Two ops of libtorch must not have one name in JavaScript.
+void check_names(const Plan& plan) {
+  std::map<std::string, std::string> aten_name_of;
+  for (const PlannedOp& op : plan.ops) {
+    const auto [known, is_new] = aten_name_of.emplace(op.js_name, op.declaration->name);
+    if (!is_new && known->second != op.declaration->name) {
+      throw Error(
+          "Declarations.yaml", op.declaration->line,
+          "'" + op.declaration->name + "' and '" + known->second + "' are both '" + op.js_name + "' in JavaScript",
+          "distinct names");
+    }
+  }
+}
+
+void check_skipped(const Plan& plan, const Spec& spec) {
+  std::set<std::string> unused;
+  for (const auto& [name, skipped] : spec.skipped) unused.insert(name);
+  for (const PlannedOp& op : plan.ops) unused.erase(op.declaration->full_name());
+  if (unused.empty()) return;
+  throw Error("exceptions.yaml", spec.skipped.at(*unused.begin()).line, "'" + *unused.begin() + "' is not declared",
+              "an op of this libtorch");
+}
+
 }  // namespace
 
 const PublicFunction* Plan::public_function(const std::string& space, const std::string& js_name) const {
@@ -95,73 +182,18 @@ Plan make_plan(const Model& model, const Spec& spec) {
   Plan plan;
   plan.model = &model;
   plan.spec = &spec;
-  std::set<std::string> unused;
-  for (const auto& [name, skipped] : spec.skipped) unused.insert(name);
+  add_publics(plan, model, spec);
   const std::set<std::string> reserved(spec.reserved_members.begin(), spec.reserved_members.end());
-  std::map<std::string, std::string> aten_name_of;  // by JS name
-  std::map<std::string, std::map<std::string, std::vector<int>>> functions;
-  std::map<std::string, std::vector<int>> methods;
-
-  const auto has_op = [&model](const std::string& name) {
-    return std::any_of(model.declarations.begin(), model.declarations.end(),
-                       [&](const Declaration& declaration) { return declaration.name == name; });
-  };
-  for (const PublicFunction& function : spec.publics) {
-    if (!function.needs.empty() && !has_op(function.needs)) continue;
-    for (const std::string& space : function.spaces) {
-      if (plan.publics[space].emplace(function.js_name, &function).second) continue;
-      throw Error("public.yaml", function.line, "duplicate entry '" + function.name + "'", "one entry per name");
-    }
-  }
+  Names names;
   for (const Declaration& declaration : model.declarations) {
-    PlannedOp op;
-    op.declaration = &declaration;
-    op.self = self_of(declaration);
-    op.js_name = camel_case(declaration.name);
-    op.shadowed = spec.not_chosen.count(declaration.full_name()) != 0;
-    op.number_tensors = spec.number_tensors.count(declaration.name) != 0;
-    const Place place = place_of(declaration.name, declaration.python_module);
-    op.space = place.space;
-    op.space_name = place.name;
-    settle_place(op, plan, spec);
-    const auto skipped = spec.skipped.find(declaration.full_name());
-    if (skipped != spec.skipped.end()) {
-      unused.erase(skipped->first);
-      op.reason = skipped->second.reason;
-      op.skipped = true;
-    }
-    if (!op.skipped) op.number = plan.row_count++;
-    const auto [known, is_new] = aten_name_of.emplace(op.js_name, declaration.name);
-    if (!is_new && known->second != declaration.name) {
-      throw Error("Declarations.yaml", declaration.line,
-                  "'" + declaration.name + "' and '" + known->second + "' are both '" + op.js_name + "' in JavaScript",
-                  "distinct names");
-    }
-    const int index = static_cast<int>(plan.ops.size());
-    if (op.number >= 0 && declaration.is_function) functions[op.space][op.space_name].push_back(index);
-    const auto no_method = spec.no_method.find(op.js_name);
-    if (op.self >= 0 && no_method != spec.no_method.end()) {
-      op.self = -1;
-      op.reason = no_method->second;
-    }
-    if (op.number >= 0 && op.self >= 0) {
-      if (reserved.count(op.js_name) != 0) {
-        throw Error("Declarations.yaml", declaration.line,
-                    "the method '" + op.js_name + "' would be shadowed by a hand-written member of Tensor",
-                    "another name for that member (tensor_members in exceptions.yaml)");
-      }
-      methods[op.js_name].push_back(index);
-    }
-    plan.ops.push_back(std::move(op));
+    add_op(plan, plan_op(declaration, plan, spec), reserved, names);
   }
-  if (!unused.empty()) {
-    throw Error("exceptions.yaml", spec.skipped.at(*unused.begin()).line, "'" + *unused.begin() + "' is not declared",
-                "an op of this libtorch");
-  }
+  check_names(plan);
+  check_skipped(plan, spec);
   check_guards(spec, model);
-  add_aliases(plan, spec, functions);
-  for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);
-  plan.methods = sorted_groups(plan, methods);
+  add_aliases(plan, spec, names.functions);
+  for (const auto& [space, by_name] : names.functions) plan.functions[space] = sorted_groups(plan, by_name);
+  plan.methods = sorted_groups(plan, names.methods);
   for (const auto& [space, groups] : plan.functions) shadow_scalar_twins(plan, groups);
   shadow_scalar_twins(plan, plan.methods);
   for (const ClassSpec& spec_class : spec.classes) {
