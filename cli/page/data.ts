@@ -95,70 +95,48 @@ const MAX_MARKS = 60;
 
 const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
 
+/** Positions as the page shows them. */
+interface Names {
+  readonly frame: (frame: Frame) => Frame;
+  /** Of a frame that is shown already. */
+  readonly place: (frame: Frame) => string;
+  /** The position with the function. */
+  readonly title: (frame: Frame) => string;
+}
+
+function namesOf(redaction: Redaction | undefined, folder: string): Names {
+  const frame = (own: Frame) => redaction?.frame(own) ?? own;
+  const place = (shown: Frame) => position(shown, folder);
+  return { frame, place, title: (own) => `${place(frame(own))} ${frame(own).function}`.trim() };
+}
+
 export function pageData(
   capture: Capture,
   report: Report,
   options: PageOptions,
   redaction = options.redactSources ? new Redaction() : undefined,
 ): PageData {
-  const shownFrame = (frame: Frame) => redaction?.frame(frame) ?? frame;
-  const nameOf = (frame: Frame) => position(shownFrame(frame), options.folder);
-  const named = (frame: Frame) => `${nameOf(frame)} ${shownFrame(frame).function}`.trim();
-
+  const names = namesOf(redaction, options.folder);
   // Redacted names are numbered in the order of the report.
   const shown = redaction === undefined ? report : redactReport(report, redaction);
   const stacks = stackTotals(capture, options);
-  const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
-  const grouped = groupByPosition(capture, wanted);
-  const groups = new Map(grouped.map((group) => [keyOf(group.frame), group]));
-  const points = pointsOf(capture);
   const ofDevice = (device: string) => deviceMatches(device, options.device);
+  const wanted = [...capture.series.values()].filter((series) => ofDevice(series.device));
+  const grouped = groupByPosition(capture, wanted);
+  const groups: Groups = new Map(grouped.map((group) => [keyOf(group.frame), group]));
+  const points = pointsOf(capture);
   const hasDetail = capture.details.some(({ live }) => live.size > 0);
-  const bounded = new BoundedAges(capture);
-  const seriesOf = (site: SiteReport) => groups.get(keyOf(site))?.members.map((member) => member.series) ?? [];
-  const liveOf = (site: SiteReport) => totalOf(seriesOf(site), capture.ticks.length, (series) => series.liveBytes);
-  // One site at a time, because all sites at every round would not fit in memory.
-  const peaks = report.sites.map((site) => {
-    const live = liveOf(site);
-    const allocated = totalOf(seriesOf(site), live.length, (series) => series.allocatedBytes);
-    bounded.add(live, allocated);
-    return points.reduce((most, i) => Math.max(most, live[i]!), 0);
-  });
-  const bands = bandsOf(report, peaks);
-  const courses = new Map<number, number[]>();
-  for (const i of new Set([...bands, ...report.sites.keys()].slice(0, MAX_COURSES))) {
-    const live = liveOf(report.sites[i]!);
-    courses.set(
-      i,
-      points.map((point) => live[point]!),
-    );
-  }
-  const bandNames = shortNames(bands.map((i) => shownFrame(report.sites[i]!)));
-  const onsets = bands.flatMap((i, k) => {
-    const { onsetMs, verdict } = report.sites[i]!;
-    return onsetMs === null || verdict !== 'leak' ? [] : [{ ms: onsetMs, name: `${bandNames[k]} grows` }];
-  });
-  const reached = reachedBy(capture);
-  const sites = new Map<number, string>();
-  for (const { frame, members } of groups.values())
-    for (const { series } of members) sites.set(series.siteId, named(frame));
-  const placeOf = (frame: Frame) => position(frame, options.folder);
+  const { peaks, ages } = peaksOf(capture, report, groups, points);
+  const order = bandsOf(report, peaks);
+  const courses = coursesOf(capture, report, groups, order, points);
+  const bands = namedBands(report, order, courses, names);
   const shownStacks = redaction === undefined ? stacks : redactStacks(stacks, redaction);
-  const { flame, framesOf } = flameOf(shownStacks, placeOf);
+  const { flame, framesOf } = flameOf(shownStacks, names.place);
   const originals = new Map(stacks.map((stack, i) => [stack, shownStacks[i]!]));
+  const ticks = points.map((i) => capture.ticks[i]!);
   return {
     report: shown,
-    timeline: timelineOf(
-      points.map((i) => capture.ticks[i]!),
-      bands.map((i, k) => ({
-        name: bandNames[k]!,
-        title: named(report.sites[i]!),
-        verdict: report.sites[i]!.verdict,
-        bytes: courses.get(i)!,
-      })),
-      shown.marks,
-      onsets,
-    ),
+    timeline: timelineOf(ticks, bands, shown.marks, onsetsOf(report, order, bands)),
     courses,
     flame,
     ranges: rangesOf(
@@ -169,21 +147,85 @@ export function pageData(
       (stack) => framesOf(originals.get(stack)!),
       (site) => groups.get(keyOf(site)),
     ),
-    hidden: hiddenMemory(capture, grouped, points, options, shownFrame, placeOf),
-    ages: hasDetail ? exactAges(capture, ofDevice) : bounded.ages,
+    hidden: hiddenMemory(capture, grouped, points, options, names.frame, names.place),
+    ages: hasDetail ? exactAges(capture, ofDevice) : ages,
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
-    oldest: hasDetail
-      ? oldestPerKind(
-          oldestOf(capture, ofDevice).map((tensor) => ({
-            ...tensor,
-            site: sites.get(tensor.siteId) ?? '',
-            count: 1,
-            reached: reached(tensor),
-          })),
-        )
-      : undefined,
+    oldest: hasDetail ? oldestPerKind(shownTensors(capture, ofDevice, groups, names)) : undefined,
     births: hasDetail ? birthsOf(capture, wanted, ofDevice) : undefined,
   };
+}
+
+/** The series of each position, by keyOf. */
+type Groups = Map<string, ReturnType<typeof groupByPosition>[number]>;
+
+const seriesOf = (groups: Groups, site: SiteReport): Series[] =>
+  groups.get(keyOf(site))?.members.map((member) => member.series) ?? [];
+
+const liveOf = ({ ticks }: Capture, groups: Groups, site: SiteReport) =>
+  totalOf(seriesOf(groups, site), ticks.length, (series) => series.liveBytes);
+
+/** The most live bytes of each site at the points, and the ages of what is live. One site at a time, for the memory. */
+function peaksOf(capture: Capture, report: Report, groups: Groups, points: number[]): { peaks: number[]; ages: Ages } {
+  const bounded = new BoundedAges(capture);
+  const peaks = report.sites.map((site) => {
+    const live = liveOf(capture, groups, site);
+    const allocated = totalOf(seriesOf(groups, site), live.length, (series) => series.allocatedBytes);
+    bounded.add(live, allocated);
+    return points.reduce((most, i) => Math.max(most, live[i]!), 0);
+  });
+  return { peaks, ages: bounded.ages };
+}
+
+/** Of the sites with a band, and of the first others. */
+function coursesOf(
+  capture: Capture,
+  report: Report,
+  groups: Groups,
+  order: number[],
+  points: number[],
+): PageData['courses'] {
+  const courses: PageData['courses'] = new Map();
+  for (const i of new Set([...order, ...report.sites.keys()].slice(0, MAX_COURSES))) {
+    const live = liveOf(capture, groups, report.sites[i]!);
+    const course = points.map((point) => live[point]!);
+    courses.set(i, course);
+  }
+  return courses;
+}
+
+function namedBands(report: Report, order: number[], courses: PageData['courses'], names: Names): Band[] {
+  const short = shortNames(order.map((i) => names.frame(report.sites[i]!)));
+  return order.map((i, k) => {
+    const site = report.sites[i]!;
+    return { name: short[k]!, title: names.title(site), verdict: site.verdict, bytes: courses.get(i)! };
+  });
+}
+
+/** `bands` are those of the sites in `order`. */
+function onsetsOf(report: Report, order: number[], bands: Band[]): Mark[] {
+  return order.flatMap((i, k) => {
+    const { onsetMs, verdict } = report.sites[i]!;
+    return onsetMs === null || verdict !== 'leak' ? [] : [{ ms: onsetMs, name: `${bands[k]!.name} grows` }];
+  });
+}
+
+/** The oldest live tensors, the oldest first. */
+function shownTensors(
+  capture: Capture,
+  ofDevice: (device: string) => boolean,
+  groups: Groups,
+  names: Names,
+): OldTensor[] {
+  const reached = reachedBy(capture);
+  const sites = new Map<number, string>();
+  for (const { frame, members } of groups.values())
+    for (const { series } of members) sites.set(series.siteId, names.title(frame));
+  return oldestOf(capture, ofDevice).map((tensor) => ({
+    ...tensor,
+    site: sites.get(tensor.siteId) ?? '',
+    count: 1,
+    reached: reached(tensor),
+  }));
 }
 
 function oldestOf(capture: Capture, ofDevice: (device: string) => boolean): LiveTensor[] {
