@@ -120,42 +120,63 @@ interface Opened {
   readonly owned: unknown[];
 }
 
-export function serve({ cells: shared }: WorkerData): void {
-  setServing();
-  const cells = new Float64Array(shared);
-  process.once('exit', () => {
-    cells[Cell.Exited] = 1; // not when the thread is terminated
-  });
-  let work: Promise<void> = Promise.resolve();
-  const passes = new Map<number, Opened>();
+class Server {
+  readonly #cells: Float64Array;
+  readonly #passes = new Map<number, Opened>();
   /** Passes that end: what waits before the end is left out. */
-  const ending = new Set<number>();
+  readonly #ending = new Set<number>();
+  readonly #trimmer = new Trimmer();
   /** The dataset of a module, which stays until the recipe changes. */
-  let made: { readonly key: string; readonly dataset: unknown } | null = null;
+  #made: { readonly key: string; readonly dataset: unknown } | null = null;
+  #work: Promise<void> = Promise.resolve();
 
-  async function datasetFor(recipe: Recipe, owned: unknown[]): Promise<unknown> {
-    if (recipe.kind !== 'made') return datasetOf(recipe, owned);
-    const key = JSON.stringify([recipe.module, recipe.name]);
-    if (made?.key !== key) made = { key, dataset: await datasetOf(recipe, []) };
-    return made.dataset;
+  constructor(cells: Float64Array) {
+    this.#cells = cells;
   }
 
-  async function open(message: Open): Promise<void> {
+  /** Messages are handled one after the other. */
+  receive(message: ToWorker): void {
+    if (message.type === 'end') this.#ending.add(message.pass);
+    this.#work = this.#work.then(() => this.#handle(message)).then(() => this.#trimmer.rest());
+  }
+
+  async #handle(message: ToWorker): Promise<void> {
+    const { type, pass } = message;
+    if (type === 'end') return this.#end(pass);
+    if (this.#ending.has(pass)) return;
+    try {
+      if (type === 'open') await this.#open(message);
+      else await this.#passes.get(pass)?.pass.answer(message);
+    } catch (error) {
+      const id = type === 'fetch' ? message.id : null;
+      const index = this.#cells[Cell.Index]!;
+      postError(error, (value) => ({ type: 'error', pass, id, index, error: value }));
+    }
+  }
+
+  async #open(message: Open): Promise<void> {
     const owned: unknown[] = [];
     try {
-      const dataset = await datasetFor(message.recipe, owned);
-      const pass = (message.stream === null ? indexed : inOrder)(dataset, message, cells);
-      passes.set(message.pass, { pass, owned });
+      const dataset = await this.#datasetFor(message.recipe, owned);
+      const pass = (message.stream === null ? indexed : inOrder)(dataset, message, this.#cells);
+      this.#passes.set(message.pass, { pass, owned });
     } catch (error) {
       disposeOwned(owned);
       throw error;
     }
   }
 
-  async function end(pass: number): Promise<void> {
-    const opened = passes.get(pass);
-    passes.delete(pass);
-    ending.delete(pass);
+  async #datasetFor(recipe: Recipe, owned: unknown[]): Promise<unknown> {
+    if (recipe.kind !== 'made') return datasetOf(recipe, owned);
+    const key = JSON.stringify([recipe.module, recipe.name]);
+    if (this.#made?.key !== key) this.#made = { key, dataset: await datasetOf(recipe, []) };
+    return this.#made.dataset;
+  }
+
+  async #end(pass: number): Promise<void> {
+    const opened = this.#passes.get(pass);
+    this.#passes.delete(pass);
+    this.#ending.delete(pass);
     let wrong: { readonly error: unknown } | null = null;
     try {
       await opened?.pass.close();
@@ -166,38 +187,32 @@ export function serve({ cells: shared }: WorkerData): void {
     if (wrong === null) post({ type: 'ended', pass, error: null });
     else postError(wrong.error, (value) => ({ type: 'ended', pass, error: { value } }));
   }
+}
 
-  async function handle(message: ToWorker): Promise<void> {
-    const { type, pass } = message;
-    if (type === 'end') return end(pass);
-    if (ending.has(pass)) return;
-    try {
-      if (type === 'open') await open(message);
-      else await passes.get(pass)?.pass.answer(message);
-    } catch (error) {
-      const id = type === 'fetch' ? message.id : null;
-      const index = cells[Cell.Index]!;
-      postError(error, (value) => ({ type: 'error', pass, id, index, error: value }));
-    }
+/** A worker that waits has read as far ahead as it may: its freed samples must not count beside the batches. */
+class Trimmer {
+  #idle: NodeJS.Timeout | null = null;
+  #trimmedAt = Number.NEGATIVE_INFINITY;
+
+  /** Call it after each message. */
+  rest(): void {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    const pause = this.#trimmedAt + REST_MS - performance.now();
+    this.#idle = setTimeout(() => this.#trim(), Math.max(IDLE_MS, pause)).unref();
   }
 
-  // A worker that waits has read as far ahead as it may: its freed samples must not count beside the batches.
-  let idle: NodeJS.Timeout | null = null;
-  let trimmedAt = Number.NEGATIVE_INFINITY;
-  const trimWhenIdle = () => {
-    if (idle !== null) clearTimeout(idle);
-    const rest = trimmedAt + REST_MS - performance.now();
-    idle = setTimeout(
-      () => {
-        native.trimMemory();
-        trimmedAt = performance.now();
-      },
-      Math.max(IDLE_MS, rest),
-    ).unref();
-  };
+  #trim(): void {
+    native.trimMemory();
+    this.#trimmedAt = performance.now();
+  }
+}
 
-  port.on('message', (message: ToWorker) => {
-    if (message.type === 'end') ending.add(message.pass);
-    work = work.then(() => handle(message)).then(trimWhenIdle);
+export function serve({ cells: shared }: WorkerData): void {
+  setServing();
+  const cells = new Float64Array(shared);
+  process.once('exit', () => {
+    cells[Cell.Exited] = 1; // not when the thread is terminated
   });
+  const server = new Server(cells);
+  port.on('message', (message: ToWorker) => server.receive(message));
 }
