@@ -3,6 +3,7 @@ import type { Same, SameCall } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, num, orNull, read, type Spec, text } from './arguments';
 import { constant_ } from './init';
+import { demandDims } from './inputs';
 import { type LayerClass, layer, parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
@@ -230,7 +231,16 @@ export const LogSoftmax = softmax('LogSoftmax', 'dim={dim}');
 export type LogSoftmax = InstanceType<typeof LogSoftmax>;
 export const Softmin = softmax('Softmin', 'dim={dim}');
 export type Softmin = InstanceType<typeof Softmin>;
-export const Softmax2d = plain('Softmax2d', (input) => F.softmax(input, -3));
+export const Softmax2d = layer<[], Unary>()(
+  'Softmax2d',
+  {},
+  {
+    forward(input) {
+      demandDims(this, input, [3, 4]); // of other dimensions, -3 may not be that of the channels
+      return F.softmax(input, -3);
+    },
+  },
+);
 export type Softmax2d = InstanceType<typeof Softmax2d>;
 
 const prelu = { numParameters: int(1), init: float(0.25), ...factory };

@@ -18,6 +18,13 @@ export function demandTensor(
   if (!isTensor(value)) throw argumentError(forwardOf(module), argument, expected, value);
 }
 
+/** Refuses an input of other numbers of dimensions. */
+export function demandDims(module: Module, input: unknown, dims: readonly number[]): asserts input is Tensor {
+  const expected = `a Tensor of ${dims.join(' or ')} dimensions`;
+  demandTensor(module, 'input', input, expected);
+  if (!dims.includes(input.ndim)) throw argumentError(forwardOf(module), 'input', expected, input);
+}
+
 /** The only further argument of a forward: by position, or by name in an object. */
 export type OrNamed<Name extends string, T> = T | { readonly [N in Name]?: T | null | undefined } | null;
 

@@ -5,7 +5,7 @@ import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, float, int, intList, made, nameOf, orNull, read } from './arguments';
 import { constant_ } from './init';
-import { demandTensor, forwardOf } from './inputs';
+import { demandDims, demandTensor } from './inputs';
 import { constant, filledIn, layer, parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module, name as pythonNames } from './module';
@@ -105,13 +105,6 @@ export abstract class NormBase extends Module {
     const key = `${prefix}num_batches_tracked`;
     if (this.numBatchesTracked !== null && !(key in dict)) dict[key] = aten.zeros([], { dtype: 'int64' }) as Tensor;
   }
-
-  /** @internal */
-  _demandDims(input: Tensor, dims: readonly number[]): void {
-    const expected = `a Tensor of ${dims.join(' or ')} dimensions`;
-    demandTensor(this, 'input', input, expected);
-    if (!dims.includes(input.ndim)) throw argumentError(forwardOf(this), 'input', expected, input);
-  }
 }
 pythonNames(NormBase as unknown as { prototype: Module }, {
   runningMean: 'running_mean',
@@ -133,7 +126,7 @@ export abstract class BatchNorm extends NormBase {
   }
 
   override forward<T extends Tensor>(input: T): Same<T> {
-    this._demandDims(input, this._dims());
+    demandDims(this, input, this._dims());
     const { training, runningMean, runningVar, weight, bias, eps } = this;
     const factor = this._countBatch();
     const batch = training || (runningMean === null && runningVar === null);
@@ -149,7 +142,7 @@ export abstract class InstanceNorm extends NormBase {
 
   override forward(input: Tensor): Tensor {
     const dims = this._dims();
-    this._demandDims(input, [dims, dims + 1]);
+    demandDims(this, input, [dims, dims + 1]);
     if (input.ndim === dims + 1) return this._apply(input);
     return ownScope(() => this._apply(input.unsqueeze(0) as Tensor).squeeze(0) as Tensor);
   }

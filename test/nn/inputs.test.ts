@@ -94,6 +94,22 @@ test('the offsets and weights of an EmbeddingBag, and the masks of attention', (
   );
 });
 
+test('a Softmax2d takes images, alone or in a batch', () => {
+  const net = new nn.Softmax2d();
+  torch.scope(() => {
+    for (const shape of [
+      [2, 3, 4],
+      [5, 2, 3, 4],
+    ]) {
+      const sums = net.forward(torch.rand(shape)).sum(-3);
+      expect(torch.allclose(sums, torch.onesLike(sums))).toBe(true);
+    }
+  });
+  const start = "nn.Softmax2d.forward: argument 'input': expected a Tensor of 3 or 4 dimensions, got a Tensor";
+  refused(() => net.forward(torch.ones([2, 3])), `${start} float32[2, 3]`);
+  refused(() => net.forward(torch.ones([1, 2, 3, 4, 5])), `${start} float32[1, 2, 3, 4, 5]`);
+});
+
 /** Arguments of constructors, by class without its dimensions, where there must be some. Functions make modules. */
 const ARGS: Readonly<Record<string, readonly unknown[]>> = {
   AdaptiveAvgPool2d: [[null, 2]],

@@ -7,6 +7,7 @@ import { argumentError, codedError } from '../../errors/errors';
 import { Flag, RecordingMode } from '../../generated/codes';
 import { type Tensor, wrapElement } from '../../tensor/tensor';
 import { type Args, factory, type Kind, kind, nameOf, orNull, read } from '../arguments';
+import { demandDims } from '../inputs';
 import type { FactoryArgs } from '../linear';
 import { Module } from '../module';
 import { BatchNorm, normSpecs } from '../normalization';
@@ -72,7 +73,7 @@ export class SyncBatchNorm extends BatchNorm {
     if (!this.training) return super.forward(input);
     const group = memberOf(`${FN}.forward`, this.processGroup);
     if (group.size === 1) return super.forward(input);
-    this._demandDims(input, this._dims());
+    demandDims(this, input, this._dims());
     if (!input.isFloatingPoint() || input.shape[1] !== this.numFeatures) {
       throw argumentError(`${FN}.forward`, 'input', `a floating-point Tensor of ${this.numFeatures} channels`, input);
     }
