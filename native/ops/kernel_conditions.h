@@ -245,6 +245,15 @@ inline bool are_classes(const at::Tensor& target, int64_t classes, int64_t ignor
   return all_below(target.masked_select(target.ne(ignored)), classes);
 }
 
+// Whether the bags that start at the offsets have each of the indices, and are at most so many. An offset after the
+// last index is the end of a bag, or starts one without indices.
+inline bool start_bags(const at::Tensor& offsets, int64_t indices, int64_t bags) {
+  if (!are_readable(offsets)) return offsets.numel() == 0 ? indices == 0 : offsets.numel() <= bags;
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unrecorded;  // a check is not one of the program's ops
+  return offsets.min().item<int64_t>() == 0 && offsets.lt(indices).sum().item<int64_t>() <= bags;
+}
+
 // Whether the arguments are those of a CTC loss and of its result, by their sizes. Labels: has_labels.
 inline bool is_ctc_gradient(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                             at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& loss,

@@ -94,6 +94,48 @@ test('the offsets and weights of an EmbeddingBag, and the masks of attention', (
   );
 });
 
+test('gradients of the weights of samples, by offsets with and without the end of the last bag', () => {
+  torch.scope(() => {
+    const weight = torch.rand([5, 2]);
+    const input = torch.tensor([0n, 3n, 1n, 4n]);
+    const empty = torch.zeros([0], { dtype: 'int64' });
+    const gradOf = (offsets: readonly bigint[], includeLastOffset: boolean) => {
+      const perSampleWeights = torch.rand([4], { requiresGrad: true });
+      const bag = new nn.EmbeddingBag(5, 2, { mode: 'sum', includeLastOffset, _weight: weight });
+      bag
+        .forward(input, { offsets: torch.tensor([...offsets]), perSampleWeights })
+        .sum()
+        .backward();
+      return perSampleWeights.grad!.toArray();
+    };
+    const rows = weight.indexSelect(0, input).sum(1).toArray();
+    for (const offsets of [
+      [0n, 1n],
+      [0n, 0n, 3n],
+      [0n, 4n],
+    ]) {
+      expect(gradOf(offsets, false)).toEqual(rows);
+      expect(gradOf([...offsets, 4n], true)).toEqual(rows);
+    }
+    // Bags that are not rows of the gradient: before the first offset, and after the end of the last bag.
+    for (const offsets of [
+      [1n, 2n],
+      [0n, 1n, 3n],
+    ]) {
+      const call = () =>
+        untyped._embeddingBagPerSampleWeightsBackward(
+          torch.rand([2, 2]),
+          weight,
+          input,
+          torch.tensor(offsets),
+          empty,
+          0,
+        );
+      expect(thrown(call).message).toContain('offset2bag: expected rows of weight [5, 2] in indices');
+    }
+  });
+});
+
 test('a Softmax2d takes images, alone or in a batch', () => {
   const net = new nn.Softmax2d();
   torch.scope(() => {
