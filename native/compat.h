@@ -62,6 +62,10 @@ inline constexpr bool kRemainderOverflows =
 inline constexpr bool kChecksLengths = TORCH_VERSION_MAJOR > 2 ||
                                        (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6);
 
+// The kernel of baddbmm multiplies memory without values by a beta of 0 up to some release before 2.6, which does not.
+inline constexpr bool kMultipliesByNoBeta =
+    TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 6);
+
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.
 //
 // libtorch 1.13 declares allocate() const, 2.x does not; copy_data() exists from 2.x on. So nothing here says

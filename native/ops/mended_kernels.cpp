@@ -6,6 +6,7 @@
 #include <ATen/ops/_embedding_bag_native.h>
 #include <ATen/ops/_weight_norm_interface_backward_native.h>
 #include <ATen/ops/_weight_norm_interface_native.h>
+#include <ATen/ops/baddbmm_cpu_dispatch.h>
 #include <ATen/ops/median_native.h>
 #include <ATen/ops/mul_native.h>
 #include <ATen/ops/nanmedian_native.h>
@@ -137,6 +138,31 @@ at::Tensor& sparse_product(const at::Tensor& self, const at::Tensor& other, at::
   return at::native::mul_out_sparse_cpu(self, other, out);
 }
 
+// That of products of small matrices multiplies what is in the memory of its result by beta, also where beta is 0: a
+// NaN of another tensor stays NaN. The same sums begin at zeros here.
+bool is_ignored(const at::Scalar& beta) { return beta.toComplexDouble() == 0.0; }
+
+at::Tensor batch_products(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                          const at::Scalar& beta, const at::Scalar& alpha) {
+  if (!is_ignored(beta)) return at::cpu::baddbmm(self, batch1, batch2, beta, alpha);
+  return at::cpu::baddbmm(at::zeros({}, self.options()).expand_as(self), batch1, batch2, 1, alpha);
+}
+
+at::Tensor& batch_products_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                               const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  if (!is_ignored(beta)) return at::cpu::baddbmm_outf(self, batch1, batch2, beta, alpha, out);
+  return at::cpu::baddbmm_outf(at::zeros({}, self.options()).expand_as(self), batch1, batch2, 1, alpha, out);
+}
+
+at::Tensor& add_batch_products(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                               const at::Scalar& beta, const at::Scalar& alpha) {
+  if (!is_ignored(beta)) return at::cpu::baddbmm_(self, batch1, batch2, beta, alpha);
+  const at::Tensor sums = batch_products(self, batch1, batch2, beta, alpha);
+  TORCH_CHECK(self.sizes() == sums.sizes(), "self: expected the sizes of the products ", sums.sizes(), ", got ",
+              self.sizes());
+  return self.copy_(sums);
+}
+
 // For ops that oneDNN's layout has no kernel for. libtorch runs its general one, which compares the storages of the
 // tensors: in this layout there is none, and libtorch 2 reads it nevertheless.
 void refuse_mkldnn(const c10::OperatorHandle& op, c10::Stack*) {
@@ -169,6 +195,11 @@ void mend_kernels() {
   cpu.impl("native_group_norm_backward", &group_norm_backward);
   cpu.impl("_weight_norm_interface", &weight_norm);
   cpu.impl("_weight_norm_interface_backward", &weight_norm_backward);
+  if constexpr (compat::kMultipliesByNoBeta) {
+    cpu.impl("baddbmm", &batch_products);
+    cpu.impl("baddbmm.out", &batch_products_out);
+    cpu.impl("baddbmm_", &add_batch_products);
+  }
   static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
   sparse.impl("mul.out", &sparse_product);
   mend_lstm(cpu, mkldnn);

@@ -173,6 +173,55 @@ test('a weight norm with expanded sizes, and its gradient', () => {
   });
 });
 
+test.each(['float32', 'float64', 'int64', 'complex64'] as const)('products of %s without self', (dtype) => {
+  const before = counts();
+  torch.scope(() => {
+    const of = (...shape: number[]) => torch.randint(1, 9, shape).to(dtype) as Tensor;
+    const [a, b] = [of(2, 2, 3), of(2, 3, 2)];
+    const expected = torch.bmm(a, b).mul(2).toArray();
+    const fill = dtype.startsWith('int') ? 7 : Number.NaN;
+    const self = torch.full([2, 1, 2], fill, { dtype });
+    const out = torch.full([2, 2, 2], fill, { dtype });
+    const options = { beta: 0, alpha: 2 };
+    // The memory of a result is often that of a tensor that was freed.
+    const freed = () => torch.scope(() => void Array.from({ length: 8 }, () => torch.full([2, 2, 2], fill, { dtype })));
+    for (let i = 0; i < 20; i++) {
+      freed();
+      expect(torch.baddbmm(self, a, b, options).toArray()).toEqual(expected);
+    }
+    expect(aten.baddbmm.out(self, a, b, { ...options, out }).toArray()).toEqual(expected);
+    expect(out.toArray()).toEqual(expected);
+    const changed = torch.full([2, 2, 2], fill, { dtype });
+    expect(changed.baddbmm_(a, b, options)).toBe(changed);
+    expect(changed.toArray()).toEqual(expected);
+    expect(torch.baddbmm(torch.onesLike(changed), a, b, { beta: 3, alpha: 2 }).toArray()).toEqual(
+      torch.bmm(a, b).mul(2).add(3).toArray(),
+    );
+    expect(thrown(() => self.baddbmm_(a, b, options)).code).toBe('ERR_TORCH_RUNTIME');
+  });
+  expect(counts()).toEqual(before);
+});
+
+test('the gradients of products without self', () => {
+  torch.scope(() => {
+    const self = torch.full([1, 2, 2], Number.NaN, { requiresGrad: true });
+    const [a, b] = [torch.ones([1, 2, 3], { requiresGrad: true }), torch.ones([1, 3, 2])];
+    torch.baddbmm(self, a, b, { beta: 0 }).sum().backward();
+    expect(self.grad!.toArray()).toEqual([
+      [
+        [0, 0],
+        [0, 0],
+      ],
+    ]);
+    expect(a.grad!.toArray()).toEqual([
+      [
+        [2, 2, 2],
+        [2, 2, 2],
+      ],
+    ]);
+  });
+});
+
 test('a product of sparse tensors with other sparse dimensions is an error', () => {
   torch.scope(() => {
     const dense = torch.ones([2, 2]);
