@@ -1,8 +1,6 @@
 #include "native/audit/capture_file.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "native/audit/no_size_signal.h"
 #include "native/checksum/crc32.h"
 
 namespace ltn::audit {
@@ -213,46 +212,6 @@ void PacketBuffer::put_deaths(const std::vector<uint32_t>& ids, size_t begin, si
   close(at);
 }
 
-namespace {
-
-// While it lives, a write of this thread beyond RLIMIT_FSIZE fails instead of ending the program.
-class NoSizeSignal {
- public:
-  NoSizeSignal() noexcept {
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~NoSizeSignal() {
-    if (!was_pending_) take_signal();
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoSizeSignal(const NoSizeSignal&) = delete;
-  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
-
- private:
-  // The signal that a write has made; there may be none.
-  void take_signal() noexcept {
-#if defined(__APPLE__)
-    sigset_t pending;
-    sigpending(&pending);
-    int taken = 0;
-    if (sigismember(&pending, SIGXFSZ) == 1) static_cast<void>(sigwait(&signal_, &taken));
-#else
-    const timespec now{};
-    static_cast<void>(sigtimedwait(&signal_, nullptr, &now));
-#endif
-  }
-
-  sigset_t signal_, before_;
-  bool was_pending_ = false;
-};
-
-}  // namespace
-
 bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept {
   const NoSizeSignal guard;
   size_t done = 0;
@@ -274,7 +233,7 @@ bool CaptureFile::take(Descriptor file, std::string* why_not) {
                     std::memcmp(header, kMagic, sizeof(kMagic)) == 0 && (header[kFlagsAt] & kReserved) != 0 &&
                     ::ftruncate(fd, kHeaderBytes) == 0;
   if (ours) {
-    file_ = std::move(file);
+    file_ = GuardedDescriptor(std::move(file));
     size_ = kHeaderBytes;
     claiming_ = true;
     return true;
@@ -314,7 +273,7 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
   flags_ = 0;
   size_ = 0;
   if (place_.open(path)) {
-    file_ = place_.make_file();
+    file_ = GuardedDescriptor(place_.make_file());
     if (file_) return true;
   }
   int code = errno;
@@ -345,15 +304,30 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
 }
 
 void CaptureFile::settle_claim() noexcept {
-  if (!claiming_) return;
+  if (!claiming_ || !is_reachable()) return;
   // If this write fails, the lock alone keeps others from taking the file.
   if (!write_at(fd(), std::string_view("\0", 1), kFlagsAt)) return;
   ::flock(fd(), LOCK_UN);
   claiming_ = false;
 }
 
+bool CaptureFile::is_reachable() noexcept {
+  if (!file_ || file_.is_intact()) return static_cast<bool>(file_);
+  try {
+    CapturePlace place;
+    if (path_.empty() || !place.open(path_)) return false;
+    Descriptor again = place.open_file();
+    if (!file_.is_of(again.get())) return false;  // another file has the name
+    file_ = GuardedDescriptor(std::move(again));
+    if (place_.was_open()) place_ = std::move(place);
+    return true;
+  } catch (...) {  // out of memory
+    return false;
+  }
+}
+
 bool CaptureFile::append(std::string_view bytes) noexcept {
-  if (!file_) return false;
+  if (!is_reachable()) return false;
   if (!write_at(fd(), bytes, size_)) {
     // Disk full or the like: a half packet would hide everything after it from the reader.
     if (::ftruncate(fd(), size_) != 0) close();
@@ -364,13 +338,13 @@ bool CaptureFile::append(std::string_view bytes) noexcept {
 }
 
 void CaptureFile::flag(uint8_t flags) noexcept {
-  if (!file_ || (flags_ | flags) == flags_) return;
+  if ((flags_ | flags) == flags_ || !is_reachable()) return;
   const char byte = static_cast<char>(flags_ | flags);
   if (write_at(fd(), std::string_view(&byte, 1), kFlagsAt)) flags_ |= flags;
 }
 
 void CaptureFile::adopt(Descriptor file, int64_t size) noexcept {
-  file_ = std::move(file);
+  file_ = GuardedDescriptor(std::move(file));
   size_ = size;
 }
 

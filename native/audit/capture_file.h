@@ -11,6 +11,7 @@
 #include "native/audit/capture_place.h"
 #include "native/audit/descriptor.h"
 #include "native/audit/graphs.h"
+#include "native/audit/guarded_descriptor.h"
 #include "native/audit/tokens.h"
 
 namespace ltn::audit {
@@ -159,6 +160,10 @@ class CaptureFile {
   // Marks the file as owned. Called after the first packet, so that a process killed before leaves a file that is still
   // reserved instead of an empty capture.
   void settle_claim() noexcept;
+  // Where the file can be opened again if the program closes its descriptor.
+  void set_path(const std::string& path) { path_ = path; }
+  // Whether the file can be written and read through `fd()`. Opens it again if the program closed its descriptor.
+  bool is_reachable() noexcept;
   bool append(std::string_view bytes) noexcept;
   // Sets flags in the header, which needs no new block on the disk.
   void flag(uint8_t flags) noexcept;
@@ -175,7 +180,8 @@ class CaptureFile {
  private:
   bool take(Descriptor file, std::string* why_not);
 
-  Descriptor file_;
+  GuardedDescriptor file_;
+  std::string path_;  // empty if it is not known
   CapturePlace place_;
   int64_t size_ = 0;
   uint8_t flags_ = 0;

@@ -44,7 +44,7 @@ bool CapturePlace::open(const std::string& path) {
     return false;
   }
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  folder_.reset(::open(folder.c_str(), kFolder));
+  folder_ = GuardedDescriptor(Descriptor(::open(folder.c_str(), kFolder)));
   return static_cast<bool>(folder_);
 }
 

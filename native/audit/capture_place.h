@@ -9,6 +9,7 @@
 #include <string>
 
 #include "native/audit/descriptor.h"
+#include "native/audit/guarded_descriptor.h"
 
 namespace ltn::audit {
 
@@ -18,7 +19,9 @@ class CapturePlace {
   // Opens the directory of `path`.
   bool open(const std::string& path);
   void close() noexcept { folder_.reset(); }
-  explicit operator bool() const noexcept { return static_cast<bool>(folder_); }
+  explicit operator bool() const noexcept { return folder_.is_intact(); }
+  // Also if the program has closed the descriptor of the directory since.
+  bool was_open() const noexcept { return static_cast<bool>(folder_); }
 
   // Creates a file of that name with mode 0600. EEXIST if the name exists, also as a link.
   Descriptor make_file() const noexcept;
@@ -38,7 +41,7 @@ class CapturePlace {
  private:
   bool names(const std::string& name, int fd) const noexcept;
 
-  Descriptor folder_;
+  GuardedDescriptor folder_;
   std::string name_;
 };
 

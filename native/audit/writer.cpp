@@ -169,6 +169,7 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken, Des
     if (taken != nullptr) *taken = errno == EEXIST;
     return false;
   }
+  file_.set_path(options.path);
   options_ = options;
   options_.interval_ms = std::max<uint64_t>(options.interval_ms, 10);
   start_ms_ = steady_ms();
@@ -373,7 +374,7 @@ void Writer::make_room() {
   for (const auto& shape : changes_.shapes)
     coming += static_cast<int64_t>(shape.sizes.size() * 8 + kPacketHeaderBytes + 4);
   for (const auto& label : changes_.labels) coming += static_cast<int64_t>(label.json.size() + kPacketHeaderBytes + 4);
-  if (file_.size() + coming <= compact_at_) return;
+  if (file_.size() + coming <= compact_at_ || !file_.is_reachable()) return;
 
   Compacted done;
   const auto live = [this](std::vector<BirthEntry>* births) { recorder_->keep_live(births); };
