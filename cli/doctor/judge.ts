@@ -97,6 +97,7 @@ const REFUSED_FIX =
 /** Reasons why an addon does not load, by what the loader says, with the fix. */
 const LOAD_FIXES: [RegExp, string][] = [
   [/others could have put it there/, REFUSED_FIX],
+  [/does not load addons/, 'Start Node without --no-addons or with --allow-addons; check NODE_OPTIONS.'],
   [
     /already has a libtorch/,
     'Use the same libtorch for both: set LIBTORCH to the root of the one that is loaded first.',

@@ -141,6 +141,13 @@ function refuseBundle(): void {
   );
 }
 
+/** Another addon or libtorch would not help. */
+const disabled = () =>
+  loadError(
+    'this Node does not load addons, and libtorch-node is one: it runs with --no-addons, or with the permission model and without --allow-addons.\n' +
+      'Start it without --no-addons or with --allow-addons; check NODE_OPTIONS too.',
+  );
+
 /** Loads the first binding that fits. Throws `ERR_TORCH_LOAD` with the reason for each that does not. */
 export function load(): Loaded {
   refuseBundle();
@@ -159,6 +166,7 @@ export function load(): Loaded {
       } catch (error) {
         const { code, message } = error as TorchError;
         if (code === 'ERR_TORCH_LOAD') throw error;
+        if (code === 'ERR_DLOPEN_DISABLED') throw disabled();
         problem = message; // the loader's message: a missing library or symbol
       }
     }

@@ -219,3 +219,11 @@ it('a bundle that contains the library says to declare it as external, whatever 
     expect(stderr).toContain("code: 'ERR_TORCH_LOAD'");
   }
 });
+
+it('a Node that loads no addons is told to load them, not to build another', async () => {
+  const told = await refused({ NODE_OPTIONS: '--no-addons' }, { build: false });
+  expect(told.load).toContain('this Node does not load addons, and libtorch-node is one');
+  expect(told.load).toContain('--allow-addons');
+  expect(told.doctor).toContain('Start Node without --no-addons or with --allow-addons');
+  for (const text of Object.values(told)) expect(text).not.toMatch(/run build|libtorch-node build/);
+});
