@@ -51,7 +51,14 @@ function libraryFiles(dir, platform = process.platform) {
   return files;
 }
 
-const readText = (file) => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
+/** Empty for a file that is missing or must not be read: headers are not needed to run. */
+function readText(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
 
 /** The version in the headers, such as '2.6.0', or null. */
 function headerVersion(include) {

@@ -227,3 +227,10 @@ it('a Node that loads no addons is told to load them, not to build another', asy
   expect(told.doctor).toContain('Start Node without --no-addons or with --allow-addons');
   for (const text of Object.values(told)) expect(text).not.toMatch(/run build|libtorch-node build/);
 });
+
+it('a header that cannot be read is not needed to run', async () => {
+  const include = folder(); // its own: likeOwn() has a link to the real headers
+  fs.mkdirSync(path.join(include, 'torch/csrc/api/include/torch/version.h'), { recursive: true });
+  const env = { LIBTORCH_INCLUDE: include, LIBTORCH_LIB: own.lib };
+  expect(await load(env)).toMatchObject({ code: 0, stdout: '6\n', stderr: '' });
+});
