@@ -5,11 +5,13 @@ import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Report } from '../analysis/report';
 import { watchUnrecorded } from '../attach/unrecorded';
+import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
 import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
 import { reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
+import { writerOf } from '../files/recorded';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { checkSampling, intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
@@ -134,6 +136,8 @@ async function record(
         stopShowing();
       },
     );
+    const outlives = hasEnd(follower) ? undefined : writerOf(file);
+    if (outlives !== undefined) noteSurvivor(outlives, options.output !== undefined);
     const capture = whole(file, follower);
     const held = await heap?.answers();
     if (held !== undefined && options.output !== undefined) keepBeside(file, held);
@@ -150,14 +154,27 @@ async function record(
   }
 }
 
-function recordedPid(follower: CaptureFollower): number | undefined {
+const recordedPid = (follower: CaptureFollower) => captureNow(follower)?.start?.pid;
+
+const hasEnd = (follower: CaptureFollower) => captureNow(follower)?.end !== undefined;
+
+function captureNow(follower: CaptureFollower): Capture | undefined {
   try {
     follower.poll();
-    return follower.capture.start?.pid;
+    return follower.capture;
   } catch {
-    return undefined; // not a valid capture any more; the report will say why
+    return undefined; // not valid any more; the report will say why
   }
 }
+
+/** For a daemon that the program started: the report would say that it was killed. */
+const noteSurvivor = (pid: number, isKept: boolean) =>
+  printError(
+    `${colorsFor(process.stderr).yellow('leak-audit:')} process ${pid}, which is recorded, still runs, and the program has ended: the report ends here; ` +
+      (isKept
+        ? 'the capture goes on until the process ends\n'
+        : 'use attach for what it does later, or run it in the foreground\n'),
+  );
 
 const noteUnrecorded = (pid: number) =>
   printError(

@@ -220,7 +220,8 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
   if (left > 0) found.push(`--min-age hides ${counted(left, 'site')} that ${left === 1 ? 'leaks' : 'leak'}`);
   if (summary.mode === 'sample') found.push('counts per site are estimates (--mode sample); totals are exact');
   if (summary.ended === 'abandoned') found.push('leak-audit attach was killed, so the process detached');
-  if (summary.ended === 'killed') found.push('the program was killed: at most the last interval is missing');
+  if (summary.ended === 'killed')
+    found.push('the capture has no end: the program was killed, or still runs. At most the last interval is missing');
   if (summary.tornBytes > 0)
     found.push(`the capture is truncated: its last ${counted(summary.tornBytes, 'byte')} cannot be read`);
   if (summary.lostEvents > 0) found.push(lostText(summary));

@@ -122,7 +122,7 @@ test('a killed program and a torn tail are reported', () => {
   const report = analyse(parser.capture);
   expect(report.summary.ended).toBe('killed');
   const shown = renderText(report, { colors, folder: '/srv' });
-  expect(shown).toMatch(/the program was killed/);
+  expect(shown).toMatch(/the capture has no end: the program was killed/);
   expect(shown).toMatch(/the capture is truncated/);
 });
 
