@@ -201,6 +201,8 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
           "that were collected and then used. Run it longer, or call torch.audit.mark('shutdown') before the program releases what it holds"
       : `${grew}, but not long enough to distinguish a leak from warm-up or a cache that fills`;
   }
+  if (summary.rounds === 0 && summary.lostEvents > 0)
+    return 'no round could be written: the disk is full, or the file may not grow (ulimit -f)';
   if (summary.rounds === 0) return 'the program ended before the first round';
   const what = summary.liveTensors === 0 && summary.tornBytes > 0 ? 'the capture is truncated' : alive;
   return (

@@ -92,6 +92,13 @@ describe('no space', () => {
     TIMEOUT_MS,
   );
 
+  test('a limit that no round fits under: the sentence does not say that the program ended', async () => {
+    const file = path.join(folder, 'tiny.ltna');
+    const program = `ulimit -f 1; exec node ${fixture('survivors.cjs')} 5000`;
+    const { stdout } = await auditProgram('run', '--quiet', '-o', file, '--', 'bash', '-c', program);
+    expect(stdout).toContain('INSUFFICIENT  no round could be written: the disk is full, or the file may not grow');
+  });
+
   test(
     'a full disk: the same (on a small file system of its own where mounting is allowed)',
     async () => {
