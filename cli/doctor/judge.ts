@@ -97,6 +97,10 @@ const REFUSED_FIX =
 /** Reasons why an addon does not load, by what the loader says, with the fix. */
 const LOAD_FIXES: [RegExp, string][] = [
   [/others could have put it there/, REFUSED_FIX],
+  [
+    /failed to map segment/,
+    'The system refused to map a library: raise the limit on the address space (ulimit -v), or move the named file from a file system that is mounted noexec.',
+  ],
   [/does not load addons/, 'Start Node without --no-addons or with --allow-addons; check NODE_OPTIONS.'],
   [
     /already has a libtorch/,

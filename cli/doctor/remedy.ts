@@ -137,6 +137,8 @@ function addonRemedy(check: Check, findings: Findings, system: System): Remedy {
   const text = [check.summary, ...check.details].join('\n');
   if (/others could have put it there/.test(text))
     return noCommand('addon', 'somebody has to decide who may write to the folder');
+  if (/failed to map segment/.test(text))
+    return noCommand('addon', 'the limit on the address space, or the place of the file, must be changed');
   if (/does not load addons/.test(text)) return noCommand('addon', 'NODE_OPTIONS must be changed where it is set');
   if (/already has a libtorch/.test(text)) return noCommand('addon', 'the program itself loads another libtorch');
   if (/cannot open shared object file/.test(text) && isDebian(system)) return byApt('addon', system, LIBTORCH_PACKAGES);

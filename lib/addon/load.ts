@@ -120,7 +120,15 @@ function find(): Runtime {
 const shown = (file: string): string =>
   printable(file.startsWith(packageRoot + path.sep) ? path.relative(packageRoot, file) : file);
 
-function advice(libtorch: Runtime, considered: Binding[]): string {
+/** What the loader says of any file, however it was built, under a limit on the address space or on a noexec mount. */
+const UNMAPPED = /failed to map segment/;
+
+function advice(libtorch: Runtime, considered: Binding[], reasons: string[]): string {
+  if (reasons.some((reason) => UNMAPPED.test(reason)))
+    return (
+      'The system refused to map a library: raise the limit on the address space (`ulimit -v`), or move the named file from a file system that is mounted noexec.' +
+      '\n`npx libtorch-node doctor` shows what was found.'
+    );
   const previous = considered.find(({ from, info }) => from === 'cache' && info !== null);
   const other =
     previous === undefined
@@ -174,6 +182,10 @@ export function load(): Loaded {
   }
   if (reasons.length === 0) reasons.push(`  none in ${shown(path.join(packageRoot, 'prebuilds'))} nor in the cache`);
   throw loadError(
-    ['libtorch-node has no addon that loads with this libtorch:', ...reasons, advice(libtorch, considered)].join('\n'),
+    [
+      'libtorch-node has no addon that loads with this libtorch:',
+      ...reasons,
+      advice(libtorch, considered, reasons),
+    ].join('\n'),
   );
 }

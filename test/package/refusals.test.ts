@@ -228,6 +228,18 @@ it('a Node that loads no addons is told to load them, not to build another', asy
   for (const text of Object.values(told)) expect(text).not.toMatch(/run build|libtorch-node build/);
 });
 
+it('a system that refuses to map a library is named, since another addon would not help', async () => {
+  const limited = (command: string) =>
+    run('bash', ['-c', `ulimit -v 1500000; exec "$0" ${command}`, process.execPath], { env: environment({}) });
+  const loaded = await limited(`-e '${sum}'`);
+  expect(loaded).toMatchObject({ code: 1, signal: null, stdout: '' });
+  const told = await limited(`"${path.join(ROOT, 'dist/cli/libtorch-node.js')}" doctor --fix`);
+  for (const text of [loaded.stderr, told.stdout]) {
+    expect(text).toContain('raise the limit on the address space');
+    expect(text).not.toMatch(/run build|libtorch-node build/);
+  }
+});
+
 it('a header that cannot be read is not needed to run', async () => {
   const include = folder(); // its own: likeOwn() has a link to the real headers
   fs.mkdirSync(path.join(include, 'torch/csrc/api/include/torch/version.h'), { recursive: true });
