@@ -15,13 +15,23 @@ interface Patched {
 const mark = Symbol.for('libtorch-node.memoryUsage');
 const PROBE_BYTES = 1024 * 1024;
 
-/** Whether V8 includes adjusted bytes in the figure. */
+/** Null where Node cannot tell: without /proc, as in some sandboxes, `memoryUsage` throws. */
+function externalNow(): number | null {
+  try {
+    return process.memoryUsage().external;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the figure needs no addition: V8 includes adjusted bytes in it, or there is none. */
 function isShownByV8(native: Native): boolean {
-  const before = process.memoryUsage().external;
+  const before = externalNow();
+  if (before === null) return true;
   native.adjustExternal(PROBE_BYTES);
-  const shown = process.memoryUsage().external - before;
+  const after = externalNow();
   native.adjustExternal(-PROBE_BYTES);
-  return shown > PROBE_BYTES / 2;
+  return after === null || after - before > PROBE_BYTES / 2;
 }
 
 /** Makes `process.memoryUsage().external` of this thread include the bytes of its tensors. */

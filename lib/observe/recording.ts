@@ -47,6 +47,15 @@ let follow: (() => void) | undefined;
 /** The site for tensors that are created on a later turn of the event loop than their call. */
 let callSite: Site | undefined;
 
+function tellHeap(native: AuditNative): void {
+  try {
+    const { heapUsed, external } = process.memoryUsage();
+    native.auditHeap(heapUsed, external);
+  } catch {
+    // Without /proc `memoryUsage` throws. An error in this timer would end the program.
+  }
+}
+
 /** The call site of `below`, if anything observes the tensors that it will make. */
 export function siteOfCall(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
   const depth = native.auditDepth();
@@ -170,10 +179,7 @@ class Watcher {
     const watch = () => {
       if (native.auditDepth() === 0) return this.stop(); // the end was reported to another copy of the library
       looked = performance.now();
-      if (isMainThread) {
-        const { heapUsed, external } = process.memoryUsage();
-        native.auditHeap(heapUsed, external);
-      }
+      if (isMainThread) tellHeap(native);
       graphs.look(collections.collectIfDue(native.auditLive(), native.allocatedBytes()));
     };
     const timer = setInterval(watch, WATCH_MS).unref();
