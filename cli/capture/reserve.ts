@@ -51,15 +51,19 @@ export function reserve(file: string, advice = 'Name another with -o FILE'): num
 const ELSEWHERE = 'Name another folder with TMPDIR';
 const LIVE_NAME = 'live.ltna';
 
-/** A temporary capture for `live`, in a new folder below `under`. The caller owns `fd`. */
-export function reserveForLive(under: string): { folder: string; file: string; fd: number } {
-  let folder: string;
+/** A new folder in `under`, the folder for temporary files. */
+export function temporaryFolder(under: string, prefix = 'leak-audit-'): string {
   try {
-    folder = fs.mkdtempSync(path.join(under, 'leak-audit-'));
+    return fs.mkdtempSync(path.join(under, prefix));
   } catch (error) {
     throw new UsageError(`cannot create a folder in ${under}: ${whyUnwritable(error)}. ${ELSEWHERE}`);
   }
-  const file = path.join(folder, LIVE_NAME);
+}
+
+/** A temporary capture in a new folder below `under`. The caller owns `fd` and the folder. */
+export function reserveTemporary(under: string, name: string): { folder: string; file: string; fd: number } {
+  const folder = temporaryFolder(under);
+  const file = path.join(folder, name);
   try {
     return { folder, file, fd: reserve(file, ELSEWHERE) };
   } catch (error) {
@@ -67,6 +71,9 @@ export function reserveForLive(under: string): { folder: string; file: string; f
     throw error;
   }
 }
+
+/** A temporary capture for `live`. */
+export const reserveForLive = (under: string) => reserveTemporary(under, LIVE_NAME);
 
 /** Whether `file` is the name of a capture of `reserveForLive`. */
 export const isForLive = (file: string): boolean => path.basename(file) === LIVE_NAME;

@@ -9,7 +9,7 @@ import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
 import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
-import { reserve } from '../capture/reserve';
+import { reserve, reserveTemporary } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
 import { writerOf } from '../files/recorded';
 import { type Ending, exitBySignal, runChild } from '../run/child';
@@ -85,9 +85,9 @@ async function run(program: string[], options: Options): Promise<number> {
   if (output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
   checkWritable(output);
   for (const file of [html, json]) checkOutput(file);
-  const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
-  const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
-  const fd = reserve(file); // open for writing until the end: another run then does not take the name
+  // Open for writing until the end: another run then does not take the name.
+  const { folder, file, fd } =
+    output === undefined ? reserveTemporary(os.tmpdir(), 'capture.ltna') : reserveAt(path.resolve(output));
   removeChildren(file);
   removeBeside(file);
   let result: Result;
@@ -101,6 +101,8 @@ async function run(program: string[], options: Options): Promise<number> {
   if (ending.code !== 0) return ending.code ?? 128;
   return options.check && report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
 }
+
+const reserveAt = (file: string) => ({ folder: undefined, file, fd: reserve(file) });
 
 interface Result {
   ending: Ending;

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import type { WasmReport } from '../analysis/wasm-report';
+import { temporaryFolder } from '../capture/reserve';
 import { parseRecords } from './records';
 import { wasmReport } from './report';
 
@@ -10,7 +11,7 @@ const VARIABLE = 'LIBTORCH_NODE_WASM';
 const PRELOAD = path.join(__dirname, 'preload.js');
 
 export class WasmRecording {
-  private readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-wasm-'));
+  private readonly folder = temporaryFolder(os.tmpdir(), 'leak-audit-wasm-');
   private readonly file = path.join(this.folder, 'memories.jsonl');
 
   constructor(private readonly intervalMs: number) {}

@@ -51,6 +51,14 @@ test('live refuses if its capture cannot be written, and leaves nothing behind',
   expect(fs.readdirSync(file('tmp'))).toEqual([]);
 });
 
+test('run says why there is no folder for temporary files', async () => {
+  const { code, stdout, stderr } = await leakAudit(['run', '--', 'true'], { TMPDIR: file('nowhere') });
+  expect({ code, stdout, stderr }).toEqual({
+    ...{ code: 2, stdout: '' },
+    stderr: `leak-audit: cannot create a folder in ${file('nowhere')}: the folder does not exist or does not accept files (ENOENT). Name another folder with TMPDIR\n`,
+  });
+});
+
 test('a deleted working folder', async () => {
   const service = await Service.start();
   const command = [
