@@ -48,6 +48,9 @@ export function reserve(file: string, advice = 'Name another with -o FILE'): num
   }
 }
 
+/** The process that records to a file of `reserve`, as far as it still does. */
+export const recorderOf = (file: string): number | undefined => writerOf(file);
+
 const ELSEWHERE = 'Name another folder with TMPDIR';
 const LIVE_NAME = 'live.ltna';
 

@@ -9,9 +9,8 @@ import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
 import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
-import { reserve, reserveTemporary } from '../capture/reserve';
+import { recorderOf, reserve, reserveTemporary } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
-import { writerOf } from '../files/recorded';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { checkSampling, intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
@@ -138,7 +137,7 @@ async function record(
         stopShowing();
       },
     );
-    const outlives = hasEnd(follower) ? undefined : writerOf(file);
+    const outlives = hasEnd(follower) ? undefined : recorderOf(file);
     if (outlives !== undefined) noteSurvivor(outlives, options.output !== undefined);
     const capture = whole(file, follower);
     const held = await heap?.answers();
