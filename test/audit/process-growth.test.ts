@@ -58,7 +58,7 @@ test('growth of the process that goes with a graph is counted to the graph, not 
   );
 });
 
-test('a heap snapshot of `leak-audit why` makes the process larger, but is no growth of the program', () => {
+test('a heap snapshot of `leak-audit why` makes the process larger, but is not growth of the program', () => {
   const builder = leakyCapture(96);
   builder.mark(64 * MS, SNAPSHOT_BEGINS).mark(76 * MS, SNAPSHOT_ENDS);
   const capture = parse(builder.end());
