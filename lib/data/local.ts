@@ -252,8 +252,8 @@ export class AsyncPass implements AsyncIterableIterator<any> {
   #late(): TorchError {
     this.#tooLate = true;
     const { at } = this.source;
-    const where = at === undefined ? '' : ` (a worker reads sample ${at})`;
-    const what = `expected a batch within ${this.limits.timeoutMs} ms (timeoutMs), got none${where}`;
+    const why = at === undefined ? '' : `: sample ${at} takes longer`;
+    const what = `expected a batch within ${this.limits.timeoutMs} ms (timeoutMs), got none${why}`;
     const error = codedError(Error, 'ERR_TORCH_TIMEOUT', `utils.data.DataLoader: ${what}`);
     return at === undefined ? error : Object.assign(error, { index: at });
   }

@@ -51,7 +51,7 @@ test('a sample in a worker that takes too long rejects the pass; the next one is
   expect([code, index, message]).toEqual([
     'ERR_TORCH_TIMEOUT',
     5,
-    'utils.data.DataLoader: expected a batch within 500 ms (timeoutMs), got none (a worker reads sample 5)',
+    'utils.data.DataLoader: expected a batch within 500 ms (timeoutMs), got none: sample 5 takes longer',
   ]);
   const next: unknown[] = [];
   await read(loader, next);
@@ -85,6 +85,23 @@ test('an asynchronous dataset that takes too long rejects without workers', asyn
     const loader = new DataLoader({ length: 10, getItem }, { batchSize: 2, timeoutMs: 50 });
     const message = 'utils.data.DataLoader: expected a batch within 50 ms (timeoutMs), got none';
     await expect(read(loader, seen)).rejects.toMatchObject({ code: 'ERR_TORCH_TIMEOUT', message });
+    expect(seen).toEqual(whole.slice(0, 1));
+  });
+});
+
+test('an asynchronous iterable that takes too long rejects with the sample', async () => {
+  async function* samples() {
+    yield* [0, 1, 2];
+    await new Promise(() => {});
+  }
+  await balancedAsync(async () => {
+    const seen: unknown[] = [];
+    const message = 'utils.data.DataLoader: expected a batch within 50 ms (timeoutMs), got none: sample 3 takes longer';
+    await expect(read(new DataLoader(samples(), { batchSize: 2, timeoutMs: 50 }), seen)).rejects.toMatchObject({
+      code: 'ERR_TORCH_TIMEOUT',
+      index: 3,
+      message,
+    });
     expect(seen).toEqual(whole.slice(0, 1));
   });
 });
