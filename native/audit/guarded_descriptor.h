@@ -13,6 +13,9 @@ namespace ltn::audit {
 // A program that closes a descriptor twice, or all that it does not know, may close one of the library. The next file
 // or socket that it opens then has the same number. So the number is used only while it is still of the same file
 // (device and inode), and is not closed if it is not.
+//
+// Owner: the object; its destructor closes the descriptor. Thread: one at a time, as the CaptureFile that it is part
+// of. Another thread of the program can still close the number between the check and its use.
 class GuardedDescriptor {
  public:
   GuardedDescriptor() = default;
