@@ -17,6 +17,7 @@ const WHY: Record<string, string> = {
   EFBIG: 'the file size limit of this process is exceeded (ulimit -f)',
   ENAMETOOLONG: 'the name is too long',
   EMFILE: 'too many files are open',
+  ERR_ACCESS_DENIED: "Node's permission model denies it",
 };
 
 /** Why the file could not be written. */

@@ -77,12 +77,19 @@ async function run(definition: Program, argv: string[]): Promise<number> {
       printError(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
       return ExitCode.usage;
     }
-    if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
-      printError(`${definition.name}: the working folder does not exist\n`);
-      return ExitCode.usage;
-    }
-    return internalError(definition, error);
+    const why = refusal(error);
+    if (why === undefined) return internalError(definition, error);
+    printError(`${definition.name}: ${printable(why)}\n`);
+    return ExitCode.usage;
   }
+}
+
+/** Why this process may not do what the command needs, if that is the error's reason. */
+function refusal(error: unknown): string | undefined {
+  const { syscall, code, permission, resource } = (error ?? {}) as NodeJS.ErrnoException & Record<string, unknown>;
+  if (syscall === 'uv_cwd') return 'the working folder does not exist';
+  if (code !== 'ERR_ACCESS_DENIED') return undefined;
+  return `Node's permission model denies ${[permission, resource].filter(Boolean).join(' of ')}: run the command without --permission, or with the permission`;
 }
 
 /** `--csv --pprof out` would write to a file named `--pprof`: Commander takes the next argument, whatever it is. */

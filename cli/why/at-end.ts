@@ -6,7 +6,8 @@ import { analyseHeap } from './analyst';
 import type { Answer } from './holder';
 import { openPrivate } from './private-file';
 
-const REASONS = 'it was ended by a signal or process.abort, it never loaded libtorch-node, or the disk is full';
+const REASONS =
+  'it was ended by a signal or process.abort, it never loaded libtorch-node, the disk is full, or --permission denies it to write files';
 
 /** Child processes whose heaps are kept, at most: each is some hundred megabytes of disk for a large program. */
 export const MAX_CHILDREN = 16;
