@@ -43,6 +43,87 @@ function interpolated(one: Point, two: Point, bounds?: readonly [Num, Num]): Num
 
 const copyOf = (point: Point): Point => ({ ...point, grad: point.grad.clone() as Tensor });
 
+/** One search: its start, and the number of steps that are left. */
+class Search {
+  calls = 0;
+  private readonly zero: Point;
+
+  constructor(
+    private readonly objective: Objective,
+    start: { loss: number; grad: Tensor; slope: Tensor },
+    private readonly direction: Tensor,
+    private left: number,
+  ) {
+    this.zero = { at: 0, loss: start.loss, grad: start.grad.clone() as Tensor, slope: start.slope };
+  }
+
+  private tried(at: Num): Point {
+    const { loss, grad } = this.objective(at);
+    this.calls++;
+    return { at, loss, grad, slope: grad.dot(this.direction) as Tensor };
+  }
+
+  private isTooHigh(point: Point): boolean {
+    return less(add(this.zero.loss, mul(mul(C1, point.at), this.zero.slope)), point.loss);
+  }
+
+  private isFlat(point: Point): boolean {
+    return atMost(abs(point.slope), mul(-C2, this.zero.slope));
+  }
+
+  /** Two points with a minimum between them, or one that is good enough. */
+  bracket(firstAt: Num): [Point] | [Point, Point] {
+    let before = this.zero;
+    let now = this.tried(firstAt);
+    for (let n = 0; this.left > 0; n++, this.left--) {
+      if (this.isTooHigh(now) || (n > 1 && now.loss >= before.loss)) return [before, copyOf(now)];
+      if (this.isFlat(now)) return [now];
+      if (atMost(0, now.slope)) return [before, copyOf(now)];
+      const bounds = [add(now.at, mul(0.01, sub(now.at, before.at))), mul(now.at, 10)] as const;
+      const at = interpolated(before, now, bounds);
+      before = copyOf(now);
+      now = this.tried(at);
+    }
+    return [this.zero, now];
+  }
+
+  /** Makes the bracket smaller, until a point is good enough or the bracket is within `tolerance`. */
+  zoom(bracket: [Point, Point], tolerance: number): Point {
+    const norm = (this.direction.abs() as Tensor).max() as Tensor;
+    const lower = () => (bracket[0].loss <= bracket[1].loss ? 0 : 1);
+    let low: 0 | 1 = lower();
+    let isStuck = false;
+    for (; this.left > 0; this.left--) {
+      if (less(mul(abs(sub(bracket[1].at, bracket[0].at)), norm), tolerance)) break;
+      const next = between(bracket, isStuck);
+      isStuck = next.isStuck;
+      const now = this.tried(next.at);
+      const high = low === 0 ? 1 : 0;
+      if (this.isTooHigh(now) || now.loss >= bracket[low].loss) {
+        bracket[high] = copyOf(now);
+        low = lower();
+        continue;
+      }
+      if (this.isFlat(now)) return copyOf(now);
+      if (atMost(0, mul(now.slope, sub(bracket[high].at, bracket[low].at)))) bracket[high] = bracket[low];
+      bracket[low] = copyOf(now);
+    }
+    return bracket[low];
+  }
+}
+
+/** The next point within the bracket. One that is close to a bound for the second time in turn is moved away from it. */
+function between([one, two]: readonly [Point, Point], isStuck: boolean): { at: Num; isStuck: boolean } {
+  const at = interpolated(one, two);
+  const most = max(one.at, two.at);
+  const least = min(one.at, two.at);
+  const margin = mul(0.1, sub(most, least));
+  if (!less(min(sub(most, at), sub(at, least)), margin)) return { at, isStuck: false };
+  if (!isStuck && !atMost(most, at) && !atMost(at, least)) return { at, isStuck: true };
+  const isNearMost = less(abs(sub(at, most)), abs(sub(at, least)));
+  return { at: isNearMost ? sub(most, margin) : add(least, margin), isStuck: false };
+}
+
 /** Searches from `start` (distance 0) along `direction`, first at `firstAt`, in at most `steps` steps. */
 export function strongWolfe(
   objective: Objective,
@@ -52,76 +133,8 @@ export function strongWolfe(
   tolerance: number,
   steps: number,
 ): Found {
-  const norm = (direction.abs() as Tensor).max() as Tensor;
-  const { loss: f, slope } = start;
-  let calls = 0;
-  const tried = (at: Num): Point => {
-    const { loss, grad } = objective(at);
-    calls++;
-    return { at, loss, grad, slope: grad.dot(direction) as Tensor };
-  };
-  const isTooHigh = (point: Point) => less(add(f, mul(mul(C1, point.at), slope)), point.loss);
-  const isFlat = (point: Point) => atMost(abs(point.slope), mul(-C2, slope));
-
-  const zero: Point = { at: 0, loss: f, grad: start.grad.clone() as Tensor, slope };
-  let before = zero;
-  let now = tried(firstAt);
-  let bracket: Point[] = [];
-  let isDone = false;
-  let n = 0;
-  while (n < steps) {
-    if (isTooHigh(now) || (n > 1 && now.loss >= before.loss)) {
-      bracket = [before, copyOf(now)];
-      break;
-    }
-    if (isFlat(now)) {
-      bracket = [now];
-      isDone = true;
-      break;
-    }
-    if (atMost(0, now.slope)) {
-      bracket = [before, copyOf(now)];
-      break;
-    }
-    const bounds = [add(now.at, mul(0.01, sub(now.at, before.at))), mul(now.at, 10)] as const;
-    const at = interpolated(before, now, bounds);
-    before = copyOf(now);
-    now = tried(at);
-    n++;
-  }
-  if (n === steps) bracket = [zero, now];
-
-  let low = bracket[0]!.loss <= bracket.at(-1)!.loss ? 0 : 1;
-  let isStuck = false;
-  while (!isDone && n < steps) {
-    const [one, two] = bracket as [Point, Point];
-    if (less(mul(abs(sub(two.at, one.at)), norm), tolerance)) break;
-    let at = interpolated(one, two);
-    const most = max(one.at, two.at);
-    const least = min(one.at, two.at);
-    const margin = mul(0.1, sub(most, least));
-    if (less(min(sub(most, at), sub(at, least)), margin)) {
-      if (isStuck || atMost(most, at) || atMost(at, least)) {
-        at = less(abs(sub(at, most)), abs(sub(at, least))) ? sub(most, margin) : add(least, margin);
-        isStuck = false;
-      } else {
-        isStuck = true;
-      }
-    } else {
-      isStuck = false;
-    }
-    now = tried(at);
-    n++;
-    const high = 1 - low;
-    if (isTooHigh(now) || now.loss >= bracket[low]!.loss) {
-      bracket[high] = copyOf(now);
-      low = bracket[0]!.loss <= bracket[1]!.loss ? 0 : 1;
-    } else {
-      if (isFlat(now)) isDone = true;
-      else if (atMost(0, mul(now.slope, sub(bracket[high]!.at, bracket[low]!.at)))) bracket[high] = bracket[low]!;
-      bracket[low] = copyOf(now);
-    }
-  }
-  const { at, loss, grad } = bracket[low]!;
-  return { at, loss, grad, calls };
+  const search = new Search(objective, start, direction, steps);
+  const [one, two] = search.bracket(firstAt);
+  const { at, loss, grad } = two === undefined ? one : search.zoom([one, two], tolerance);
+  return { at, loss, grad, calls: search.calls };
 }

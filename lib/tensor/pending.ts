@@ -331,26 +331,27 @@ function definePendingMethods(): void {
   // V8 keeps the properties of such an object in a dictionary, to which it adds them in a tenth of the time.
   Reflect.deleteProperty(prototype, '_mark');
   Object.defineProperty(prototype, '_mark', { value: undefined, writable: true, enumerable: true, configurable: true });
-  const own = (name: PropertyKey, { value, get, set }: PropertyDescriptor) =>
-    Object.defineProperty(
-      prototype,
-      name,
-      value === undefined ? { configurable: true, get, set } : { configurable: true, value },
-    );
-  for (const [name, take] of Object.entries(knownProperties)) {
-    own(name, {
-      get(this: PendingTensor) {
-        return take(knownOf(this, name));
-      },
-    });
-  }
-  for (const [name, take] of Object.entries(knownMethods)) {
-    own(name, {
-      value(this: PendingTensor) {
-        return take(knownOf(this, name));
-      },
-    });
-  }
+  defineReads();
+  defineRecorded();
+  defineOthers();
+  areMethodsDefined = true; // last
+}
+
+const own = (name: PropertyKey, { value, get, set }: PropertyDescriptor) =>
+  Object.defineProperty(
+    prototype,
+    name,
+    value === undefined ? { configurable: true, get, set } : { configurable: true, value },
+  );
+
+/** Properties that are known before the op has run, and methods that read the elements later. */
+function defineReads(): void {
+  const known = (name: string, take: (known: Known) => unknown) =>
+    function (this: PendingTensor): unknown {
+      return take(knownOf(this, name));
+    };
+  for (const [name, take] of Object.entries(knownProperties)) own(name, { get: known(name, take) });
+  for (const [name, take] of Object.entries(knownMethods)) own(name, { value: known(name, take) });
   own('size', { value: sizeOf });
   for (const name of ['toArray', 'toTypedArray', 'tolist', 'toJSON']) own(name, { value: readLater(name) });
   own(Symbol.iterator, {
@@ -360,6 +361,9 @@ function definePendingMethods(): void {
       return (this.unbind(0) as readonly Tensor[])[Symbol.iterator]();
     },
   });
+}
+
+function defineRecorded(): void {
   for (const [from, names] of namesOf) {
     for (const name of names) {
       if (name === 'constructor' || Object.hasOwn(prototype, name)) continue;
@@ -381,6 +385,9 @@ function definePendingMethods(): void {
       }
     }
   }
+}
+
+function defineOthers(): void {
   own('requiresGrad', {
     get: () => notThere('requiresGrad'),
     set(this: PendingTensor, value: boolean) {
@@ -406,5 +413,4 @@ function definePendingMethods(): void {
       return this.recorder.valueOf(this).then(resolve, reject);
     },
   });
-  areMethodsDefined = true; // last
 }

@@ -123,6 +123,50 @@ function install(staging, final) {
   rmSync(old, { recursive: true, force: true });
 }
 
+/** Removes a build that a signal ends. */
+function removeWhenStopped(staging) {
+  const stop = (status) => {
+    endChildren();
+    rmSync(staging, { recursive: true, force: true, maxRetries: 10 }); // they may still write while they end
+    process.exit(status);
+  };
+  process.once('SIGINT', () => stop(130));
+  process.once('SIGTERM', () => stop(143));
+}
+
+/** Compiles the addon and torch.distributed's into `staging`, with the generated JavaScript, and tries the addon. */
+async function make({ libtorch, staging, wanted, start, ...tools }) {
+  const scratch = path.join(staging, 'scratch');
+  mkdirSync(scratch, { recursive: true });
+  const { sources, javascript } = await sourcesFor(libtorch, scratch);
+  const addon = path.join(staging, addonName);
+  const count = Math.min(wanted ?? jobs(), sources.length);
+  const given = { ...tools, libtorch, jobs: count };
+  await compileAddon({
+    ...{ ...given, sources, addon },
+    folder: path.join(scratch, 'objects'),
+    onProgress: progress(start),
+  });
+  const extra = c10dFlags(libtorch);
+  if (extra === null) {
+    say('Without torch.distributed: the headers of c10d or of Gloo are missing (on Debian or Ubuntu libgloo-dev).');
+  } else {
+    await compileAddon({
+      ...{ ...given, extra, addon: path.join(staging, distributedName) },
+      sources: c10dSources().map((name) => inRoot(name)),
+      folder: path.join(scratch, 'distributed'),
+      onProgress: () => {},
+    });
+  }
+  const generated = path.join(staging, 'generated');
+  cpSync(javascript, generated, { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
+  writeFileSync(path.join(staging, infoName), `${JSON.stringify(bindingInfo(libtorch), null, 2)}\n`);
+  tighten(generated);
+  const trial = tryLoad(addon);
+  if (!trial.ok) throw new StepError(`The addon was built, but does not work:\n${trial.text}`);
+  rmSync(scratch, { recursive: true });
+}
+
 async function build({ force, jobs: wanted }) {
   const start = Date.now();
   if (process.platform === 'win32') {
@@ -148,42 +192,9 @@ async function build({ force, jobs: wanted }) {
   say(`Building for ${describe(libtorch)} in ${libtorch.lib}, with ${compiler.version}.`);
 
   const staging = path.join(folder, `.building-${process.pid}`);
-  const stop = (status) => {
-    endChildren();
-    rmSync(staging, { recursive: true, force: true, maxRetries: 10 }); // they may still write while they end
-    process.exit(status);
-  };
-  process.once('SIGINT', () => stop(130));
-  process.once('SIGTERM', () => stop(143));
-  const scratch = path.join(staging, 'scratch');
+  removeWhenStopped(staging);
   try {
-    mkdirSync(scratch, { recursive: true });
-    const { sources, javascript } = await sourcesFor(libtorch, scratch);
-    const addon = path.join(staging, addonName);
-    const count = Math.min(wanted ?? jobs(), sources.length);
-    await compileAddon({
-      ...{ sources, compiler, headers, libtorch, addon, jobs: count },
-      folder: path.join(scratch, 'objects'),
-      onProgress: progress(start),
-    });
-    const extra = c10dFlags(libtorch);
-    if (extra === null) {
-      say('Without torch.distributed: the headers of c10d or of Gloo are missing (on Debian or Ubuntu libgloo-dev).');
-    } else {
-      await compileAddon({
-        ...{ compiler, headers, libtorch, extra, jobs: count, addon: path.join(staging, distributedName) },
-        sources: c10dSources().map((name) => inRoot(name)),
-        folder: path.join(scratch, 'distributed'),
-        onProgress: () => {},
-      });
-    }
-    const generated = path.join(staging, 'generated');
-    cpSync(javascript, generated, { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
-    writeFileSync(path.join(staging, infoName), `${JSON.stringify(bindingInfo(libtorch), null, 2)}\n`);
-    tighten(generated);
-    const trial = tryLoad(addon);
-    if (!trial.ok) throw new StepError(`The addon was built, but does not work:\n${trial.text}`);
-    rmSync(scratch, { recursive: true });
+    await make({ libtorch, staging, wanted, start, compiler, headers });
     const final = path.join(folder, bindingName(libtorch));
     install(staging, final);
     const megabytes = (statSync(path.join(final, addonName)).size / 1e6).toFixed(1);

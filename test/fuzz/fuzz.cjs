@@ -36,7 +36,8 @@ function sweepCalls(sweep, only) {
   return plansOfSweep(sweep, chosenOf(all, only)).length;
 }
 
-async function main() {
+/** The checked arguments. */
+function settings() {
   const values = commandLine(USAGE, {
     calls: { type: 'string', default: '50000' },
     seed: { type: 'string' },
@@ -59,20 +60,35 @@ async function main() {
     wrongUse('expected numbers for --seed and --calls', USAGE);
   if (values.fence !== undefined && !['end', 'start'].includes(values.fence))
     wrongUse(`--fence: expected end or start, got ${values.fence}`, USAGE);
+  return { ...values, seed, calls };
+}
+
+const indented = (text) => text.replace(/\n/g, '\n  ');
+
+async function underMemcheck({ seed, calls, only }, minutes) {
+  const show = ({ kind, plan, detail }) => console.log(`${kind}: ${JSON.stringify(plan)}\n  ${indented(detail)}`);
+  const reports = await memcheck(LIB, { seed, calls, only }, show);
+  console.log(`${minutes()} min: ${calls} calls under memcheck, ${reports.length} kinds of reports`);
+  process.exitCode = reports.length > 0 ? 1 : 0;
+}
+
+function printFindings(findings) {
+  for (const { kind, plans, plan, detail, again } of findings) {
+    console.log(`\n${kind}: ${plan.target}${again === false ? ' (not seen again)' : ''}\n  ${indented(detail)}`);
+    for (const one of plans ?? [plan]) console.log(`  ${JSON.stringify(one)}`);
+  }
+}
+
+async function main() {
+  const values = settings();
+  const { seed, sweep, calls } = values;
   if (values.fence !== undefined) process.env.LTN_FENCE_AT = values.fence; // the children's
   const { libtorchVersion } = require(LIB);
   const source = sweep === undefined ? `seed ${seed}` : `sweep of ${sweep}`;
   console.log(`libtorch ${libtorchVersion}, ${source}, ${calls} calls`);
   const start = process.hrtime.bigint();
   const minutes = () => (Number(process.hrtime.bigint() - start) / 6e10).toFixed(1);
-  if (values.valgrind) {
-    const show = ({ kind, plan, detail }) =>
-      console.log(`${kind}: ${JSON.stringify(plan)}\n  ${detail.replace(/\n/g, '\n  ')}`);
-    const reports = await memcheck(LIB, { seed, calls, only: values.only }, show);
-    console.log(`${minutes()} min: ${calls} calls under memcheck, ${reports.length} kinds of reports`);
-    process.exitCode = reports.length > 0 ? 1 : 0;
-    return;
-  }
+  if (values.valgrind) return underMemcheck(values, minutes);
   const told = await campaign(LIB, {
     seed,
     sweep,
@@ -83,12 +99,7 @@ async function main() {
     first: ({ kind, plan }) => console.log(`${kind}: ${JSON.stringify(plan)}`),
     progress: (figures) => console.log(`${minutes()} min: ${JSON.stringify(figures)}`),
   });
-  for (const { kind, plans, plan, detail, again } of told.findings) {
-    console.log(
-      `\n${kind}: ${plan.target}${again === false ? ' (not seen again)' : ''}\n  ${detail.replace(/\n/g, '\n  ')}`,
-    );
-    for (const one of plans ?? [plan]) console.log(`  ${JSON.stringify(one)}`);
-  }
+  printFindings(told.findings);
   const row = {
     libtorch: libtorchVersion,
     ...(sweep === undefined ? { seed } : { sweep }),

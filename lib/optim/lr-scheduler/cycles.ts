@@ -68,6 +68,50 @@ const takesBetas = since(2, 1);
 
 const needsMomentum = 'false, since the optimizer has no momentum';
 
+/** The checked arguments of CyclicLR. */
+function cyclicArguments(
+  fn: string,
+  args: Given<[baseLr: PerGroup, maxLr: PerGroup], CyclicLROptions> | [PerGroup, PerGroup, Partial<CyclicLROptions>],
+): Required<CyclicLROptions> & { down: number } {
+  const given = read<CyclicLROptions>(
+    fn,
+    {
+      baseLr: undefined,
+      maxLr: undefined,
+      stepSizeUp: 2000,
+      stepSizeDown: null,
+      mode: 'triangular',
+      gamma: 1,
+      scaleFn: null,
+      scaleMode: 'cycle',
+      cycleMomentum: true,
+      baseMomentum: 0.8,
+      maxMomentum: 0.9,
+      lastEpoch: -1,
+    },
+    args,
+  );
+  const { stepSizeUp: up, mode, gamma, scaleFn, cycleMomentum } = given;
+  const down = given.stepSizeDown ?? up;
+  demand(
+    fn,
+    { stepSizeUp: up, stepSizeDown: down, gamma, cycleMomentum },
+    {
+      stepSizeUp: 'number',
+      stepSizeDown: 'number',
+      gamma: 'number',
+      cycleMomentum: 'boolean',
+    },
+  );
+  // Python divides by them: ZeroDivisionError.
+  demandThat(fn, up !== 0, 'stepSizeUp', 'a number other than 0', up);
+  demandThat(fn, up + down !== 0, 'stepSizeDown', `a number other than ${-up}`, down);
+  const modes = ['triangular', 'triangular2', 'exp_range'];
+  demandThat(fn, scaleFn !== null || modes.includes(mode), 'mode', "'triangular', 'triangular2' or 'exp_range'", mode);
+  demandThat(fn, scaleFn === null || typeof scaleFn === 'function', 'scaleFn', 'a function or null', scaleFn);
+  return { ...given, down };
+}
+
 /** Rates between two values, up and down. For a step after each batch. */
 export class CyclicLR extends LRScheduler<CyclicState> {
   readonly #scale: ((x: number) => number) | null;
@@ -80,48 +124,8 @@ export class CyclicLR extends LRScheduler<CyclicState> {
       | [PerGroup, PerGroup, Partial<CyclicLROptions>]
   ) {
     const fn = at('CyclicLR');
-    const given = read<CyclicLROptions>(
-      fn,
-      {
-        baseLr: undefined,
-        maxLr: undefined,
-        stepSizeUp: 2000,
-        stepSizeDown: null,
-        mode: 'triangular',
-        gamma: 1,
-        scaleFn: null,
-        scaleMode: 'cycle',
-        cycleMomentum: true,
-        baseMomentum: 0.8,
-        maxMomentum: 0.9,
-        lastEpoch: -1,
-      },
-      args,
-    );
-    const { stepSizeUp: up, mode, gamma, scaleFn, cycleMomentum, lastEpoch } = given;
-    const down = given.stepSizeDown ?? up;
-    demand(
-      fn,
-      { stepSizeUp: up, stepSizeDown: down, gamma, cycleMomentum },
-      {
-        stepSizeUp: 'number',
-        stepSizeDown: 'number',
-        gamma: 'number',
-        cycleMomentum: 'boolean',
-      },
-    );
-    // Python divides by them: ZeroDivisionError.
-    demandThat(fn, up !== 0, 'stepSizeUp', 'a number other than 0', up);
-    demandThat(fn, up + down !== 0, 'stepSizeDown', `a number other than ${-up}`, down);
-    const modes = ['triangular', 'triangular2', 'exp_range'];
-    demandThat(
-      fn,
-      scaleFn !== null || modes.includes(mode),
-      'mode',
-      "'triangular', 'triangular2' or 'exp_range'",
-      mode,
-    );
-    demandThat(fn, scaleFn === null || typeof scaleFn === 'function', 'scaleFn', 'a function or null', scaleFn);
+    const given = cyclicArguments(fn, args);
+    const { stepSizeUp: up, down, mode, gamma, scaleFn, cycleMomentum, lastEpoch } = given;
     demandOptimizer(fn, optimizer);
     const groups = groupsOf(optimizer);
     const baseLrs = perGroup(fn, 'baseLr', given.baseLr, groups.length);
@@ -224,13 +228,81 @@ interface OneCycleState {
   use_beta1?: boolean;
 }
 
-const rise = (end: number): Phase => ({
-  end_step: end,
-  start_lr: 'initial_lr',
-  end_lr: 'max_lr',
-  start_momentum: 'max_momentum',
-  end_momentum: 'base_momentum',
-});
+/** Up within `part` of the steps, and down in one phase, or back to the first rate and further down. */
+function phasesOf(part: number, total: number, threePhase: boolean): Phase[] {
+  const rise: Phase = {
+    end_step: part * total - 1,
+    start_lr: 'initial_lr',
+    end_lr: 'max_lr',
+    start_momentum: 'max_momentum',
+    end_momentum: 'base_momentum',
+  };
+  const fall: Phase = {
+    end_step: total - 1,
+    start_lr: 'max_lr',
+    end_lr: 'min_lr',
+    start_momentum: 'base_momentum',
+    end_momentum: 'max_momentum',
+  };
+  if (!threePhase) return [rise, fall];
+  const back: Phase = { ...fall, end_step: 2 * part * total - 2, end_lr: 'initial_lr' };
+  return [rise, back, { ...rise, end_step: total - 1, end_lr: 'min_lr', end_momentum: 'max_momentum' }];
+}
+
+/** The checked arguments of OneCycleLR, and its number of steps. */
+function oneCycleArguments(
+  fn: string,
+  args: Given<[maxLr: PerGroup, totalSteps?: number | null], OneCycleLROptions>,
+): Required<OneCycleLROptions> & { total: number } {
+  const given = read<OneCycleLROptions>(
+    fn,
+    {
+      maxLr: undefined,
+      totalSteps: null,
+      epochs: null,
+      stepsPerEpoch: null,
+      pctStart: 0.3,
+      annealStrategy: 'cos',
+      cycleMomentum: true,
+      baseMomentum: 0.85,
+      maxMomentum: 0.95,
+      divFactor: 25,
+      finalDivFactor: 1e4,
+      threePhase: false,
+      lastEpoch: -1,
+    },
+    args,
+  );
+  const { pctStart: part, annealStrategy, cycleMomentum, divFactor, finalDivFactor, threePhase } = given;
+  const isCount = (value: unknown) => Number.isInteger(value) && (value as number) > 0;
+  if (given.totalSteps !== null) {
+    demandThat(fn, isCount(given.totalSteps), 'totalSteps', 'an integer of 1 or more', given.totalSteps);
+  } else {
+    const { epochs, stepsPerEpoch } = given;
+    demandThat(fn, isCount(epochs), 'epochs', 'an integer of 1 or more, or totalSteps', epochs);
+    demandThat(fn, isCount(stepsPerEpoch), 'stepsPerEpoch', 'an integer of 1 or more', stepsPerEpoch);
+  }
+  const total = given.totalSteps ?? given.epochs! * given.stepsPerEpoch!;
+  demand(
+    fn,
+    { pctStart: part, cycleMomentum, divFactor, finalDivFactor, threePhase },
+    {
+      pctStart: 'number',
+      cycleMomentum: 'boolean',
+      divFactor: 'number',
+      finalDivFactor: 'number',
+      threePhase: 'boolean',
+    },
+  );
+  demandThat(fn, part >= 0 && part <= 1, 'pctStart', 'a number from 0 to 1', part);
+  // Python divides by them, and by the length of the first phase: ZeroDivisionError.
+  demandThat(fn, divFactor !== 0, 'divFactor', 'a number other than 0', divFactor);
+  demandThat(fn, finalDivFactor !== 0, 'finalDivFactor', 'a number other than 0', finalDivFactor);
+  demandThat(fn, part * total !== 1, 'pctStart', `a share of the ${total} steps other than one step`, part);
+  const isKnown = ['cos', 'linear'].includes(annealStrategy);
+  demandThat(fn, isKnown, 'annealStrategy', "'cos' or 'linear'", annealStrategy);
+  return { ...given, total };
+}
 
 /** One cycle of the rate over the whole training: up, and far down. For a step after each batch. */
 export class OneCycleLR extends LRScheduler<OneCycleState> {
@@ -241,53 +313,8 @@ export class OneCycleLR extends LRScheduler<OneCycleState> {
     ...args: Given<[maxLr: PerGroup, totalSteps?: number | null], OneCycleLROptions>
   ) {
     const fn = at('OneCycleLR');
-    const given = read<OneCycleLROptions>(
-      fn,
-      {
-        maxLr: undefined,
-        totalSteps: null,
-        epochs: null,
-        stepsPerEpoch: null,
-        pctStart: 0.3,
-        annealStrategy: 'cos',
-        cycleMomentum: true,
-        baseMomentum: 0.85,
-        maxMomentum: 0.95,
-        divFactor: 25,
-        finalDivFactor: 1e4,
-        threePhase: false,
-        lastEpoch: -1,
-      },
-      args,
-    );
-    const { pctStart: part, annealStrategy, cycleMomentum, divFactor, finalDivFactor, threePhase, lastEpoch } = given;
-    const isCount = (value: unknown) => Number.isInteger(value) && (value as number) > 0;
-    if (given.totalSteps !== null) {
-      demandThat(fn, isCount(given.totalSteps), 'totalSteps', 'an integer of 1 or more', given.totalSteps);
-    } else {
-      const { epochs, stepsPerEpoch } = given;
-      demandThat(fn, isCount(epochs), 'epochs', 'an integer of 1 or more, or totalSteps', epochs);
-      demandThat(fn, isCount(stepsPerEpoch), 'stepsPerEpoch', 'an integer of 1 or more', stepsPerEpoch);
-    }
-    const total = given.totalSteps ?? given.epochs! * given.stepsPerEpoch!;
-    demand(
-      fn,
-      { pctStart: part, cycleMomentum, divFactor, finalDivFactor, threePhase },
-      {
-        pctStart: 'number',
-        cycleMomentum: 'boolean',
-        divFactor: 'number',
-        finalDivFactor: 'number',
-        threePhase: 'boolean',
-      },
-    );
-    demandThat(fn, part >= 0 && part <= 1, 'pctStart', 'a number from 0 to 1', part);
-    // Python divides by them, and by the length of the first phase: ZeroDivisionError.
-    demandThat(fn, divFactor !== 0, 'divFactor', 'a number other than 0', divFactor);
-    demandThat(fn, finalDivFactor !== 0, 'finalDivFactor', 'a number other than 0', finalDivFactor);
-    demandThat(fn, part * total !== 1, 'pctStart', `a share of the ${total} steps other than one step`, part);
-    const isKnown = ['cos', 'linear'].includes(annealStrategy);
-    demandThat(fn, isKnown, 'annealStrategy', "'cos' or 'linear'", annealStrategy);
+    const given = oneCycleArguments(fn, args);
+    const { total, pctStart: part, annealStrategy, cycleMomentum, divFactor, finalDivFactor, lastEpoch } = given;
     demandOptimizer(fn, optimizer);
     const groups = groupsOf(optimizer);
     const most = perGroup(fn, 'maxLr', given.maxLr, groups.length);
@@ -306,29 +333,9 @@ export class OneCycleLR extends LRScheduler<OneCycleState> {
         group.baseMomentum = baseMomentums[i];
       }
     }
-    const fall = threePhase
-      ? [
-          {
-            ...rise(2 * part * total - 2),
-            start_lr: 'max_lr',
-            end_lr: 'initial_lr',
-            start_momentum: 'base_momentum',
-            end_momentum: 'max_momentum',
-          },
-          { ...rise(total - 1), end_lr: 'min_lr', end_momentum: 'max_momentum' },
-        ]
-      : [
-          {
-            end_step: total - 1,
-            start_lr: 'max_lr',
-            end_lr: 'min_lr',
-            start_momentum: 'base_momentum',
-            end_momentum: 'max_momentum',
-          },
-        ];
     super(optimizer, lastEpoch, {
       total_steps: total,
-      _schedule_phases: [rise(part * total - 1), ...fall],
+      _schedule_phases: phasesOf(part, total, given.threePhase),
       ...(since(2, 0) ? { _anneal_func_type: annealStrategy } : {}),
       cycle_momentum: cycleMomentum,
       ...(cycleMomentum ? { use_beta1: kind === 'betas' } : {}),

@@ -212,6 +212,34 @@ function weighted(
   return { flat, weights };
 }
 
+/** Query, key and value for each head. `biases` and zeros are appended to keys and values that are not `fixed`. */
+function byHeads(
+  [q, k, v]: readonly Tensor[],
+  biases: readonly [Tensor, Tensor] | null,
+  staticK: Tensor | null,
+  staticV: Tensor | null,
+  addZeroAttn: boolean,
+  { batch, heads, headDim }: Sizes,
+): [Tensor, Tensor, Tensor] {
+  const rows = batch * heads;
+  const split = (t: Tensor) => t.contiguous().view([t.shape[0]!, rows, headDim]).transpose(0, 1);
+  const withBias = (t: Tensor, bias: Tensor | undefined) =>
+    bias === undefined ? t : aten.cat!([t, bias.repeat([1, batch, 1])]);
+  const fixed = (name: string, t: Tensor): Tensor => {
+    demandShape(name, t, [rows, t.shape[1] ?? 0, headDim]);
+    return t;
+  };
+  const withZero = (t: Tensor): Tensor =>
+    addZeroAttn ? aten.cat!([t, t.newZeros([rows, 1, headDim]) as Tensor], 1) : t;
+  const keys = withBias(k!, biases?.[0]);
+  const values = withBias(v!, biases?.[1]);
+  return [
+    split(q!),
+    withZero(staticK === null ? split(keys) : fixed('staticK', staticK)),
+    withZero(staticV === null ? split(values) : fixed('staticV', staticV)),
+  ];
+}
+
 function multiHeadAttentionForward(
   query: Tensor,
   key: Tensor,
@@ -244,8 +272,7 @@ function multiHeadAttentionForward(
   // As in Python, inputs without a batch are three tensors from here on, also if one was passed for all.
   const inputs = [query, key, value].map((t) => (batched ? t : t.unsqueeze(1)));
   const of = sizesOf(inputs[0]!, batched, embedDimToCheck, heads);
-  const { batch, headDim, targetLength } = of;
-  const rows = batch * heads;
+  const { batch, targetLength } = of;
   const compared = useSeparateProjWeight ? 2 : 3;
   if (!sameShape(inputs[1]!.shape.slice(0, compared), inputs[2]!.shape.slice(0, compared))) {
     throw refuse(fn, 'value', `the key's sizes ${sizes(key.shape)}`, value);
@@ -254,38 +281,16 @@ function multiHeadAttentionForward(
   // The fused op needs no mask to be causal. A mask over keys, or weights of attention, need it.
   const isOnlyCausal = isCausal && keyPaddingMask === null && !needWeights;
   const separate = [qProjWeight, kProjWeight, vProjWeight];
-  let [q, k, v] = projected(inputs, inProjWeight, separate, useSeparateProjWeight, inProjBias) as [
-    Tensor,
-    Tensor,
-    Tensor,
-  ];
-  const checked = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, rows);
+  const joint = projected(inputs, inProjWeight, separate, useSeparateProjWeight, inProjBias);
+  const checked = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, batch * heads);
   const summable = (one: Tensor | null) => (one === null || !isFused ? one : additive(one, query));
-  let mask = isOnlyCausal ? null : summable(checked);
-  let padding = summable(keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0));
+  const ownMask = isOnlyCausal ? null : summable(checked);
+  const padding = summable(keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0));
   const biases = demandBiases(biasK, biasV, staticK, staticV);
-  if (biases !== null) {
-    k = aten.cat!([k, biases[0].repeat([1, batch, 1])]);
-    v = aten.cat!([v, biases[1].repeat([1, batch, 1])]);
-  }
-  const byHead = (t: Tensor) => t.contiguous().view([t.shape[0]!, rows, headDim]).transpose(0, 1);
-  const fixed = (name: string, t: Tensor): Tensor => {
-    demandShape(name, t, [rows, t.shape[1] ?? 0, headDim]);
-    return t;
-  };
-  q = byHead(q);
-  k = staticK === null ? byHead(k) : fixed('staticK', staticK);
-  v = staticV === null ? byHead(v) : fixed('staticV', staticV);
-  if (addZeroAttn) {
-    const zero = (t: Tensor) => t.newZeros([rows, 1, headDim]) as Tensor;
-    k = aten.cat!([k, zero(k)], 1);
-    v = aten.cat!([v, zero(v)], 1);
-  }
+  const [q, k, v] = byHeads(joint, biases, staticK, staticV, addZeroAttn, of);
   // Entries appended to the keys are not masked.
   const appended = (biases === null ? 0 : 1) + (addZeroAttn ? 1 : 0);
-  mask = widened(mask, appended);
-  padding = widened(padding, appended);
-  mask = withPadding(mask, padding, batch, heads, k.shape[1]!);
+  const mask = withPadding(widened(ownMask, appended), widened(padding, appended), batch, heads, k.shape[1]!);
   const dropout = training ? dropoutP : 0;
   const unbatched = (t: Tensor, dim: number) => (batched ? t : t.squeeze(dim));
   const outputOf = (flat: Tensor): Tensor => {
