@@ -7,8 +7,16 @@ import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
 import { finalPhase } from '../rules/final-phase';
 import { least } from '../rules/statistics/trend';
-import { inconclusive, type Judgement, MAX_FALSE_SHARE, NO_GROWTH, type RuleOptions } from '../rules/verdict';
-import { MIN_WARMUP } from '../rules/warmup';
+import {
+  inconclusive,
+  type Judgement,
+  MAX_FALSE_SHARE,
+  NO_GROWTH,
+  type RuleOptions,
+  type SiteHistory,
+} from '../rules/verdict';
+import { enoughRounds, MIN_WARMUP, warmupRounds } from '../rules/warmup';
+import { drivenWork } from './driven';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */
@@ -316,7 +324,8 @@ export function judgeToEnd(
   return { judgement: doubtful ? inconclusive(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
 }
 
-function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
+function judgeUntil(program: Program, its: Series[], end: number, options: RuleOptions) {
+  const { capture, work } = program;
   const rounds = capture.ticks.length;
   const oldest = oldestOf(its, end);
   // The estimates of older captures in `sample` mode rise in steps, so growth is measured by time there too.
@@ -332,7 +341,7 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
     ...(oldest === null ? {} : { oldestBirthMs: oldest }),
     ...lastCollection(capture, from, end),
   };
-  const judgement = judge(ownWork ? history : { ...history, work: work.slice(from, end) }, options);
+  const judgement = ownWork ? judge(history, options) : judgeByWork(program, its, history, [from, end], options);
   const cpu = capture.ticks.slice(from, end).map(({ cpuMs }) => cpuMs ?? 0);
   const slowed = ownWork && judgement.kind === 'filling-cache' && (cpu[0] ?? 0) > 0;
   if (!slowed) return { judgement, oldest };
@@ -340,6 +349,30 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
   // distinguishes them.
   const byCpu = judge({ ...history, work: cpu }, options);
   return { judgement: byCpu.verdict === 'leak' ? inconclusive(byCpu) : judgement, oldest };
+}
+
+/** By the work of the program, without the work that the growing site itself causes. */
+function judgeByWork(
+  { capture, groups, work }: Program,
+  its: Series[],
+  history: SiteHistory,
+  [from, end]: [number, number],
+  options: RuleOptions,
+): Judgement {
+  const judgement = judge({ ...history, work: work.slice(from, end) }, options);
+  const isSlowing = grew(judgement) && judgement.verdict !== 'leak' && enoughRounds(end - from, options);
+  if (!isSlowing || capture.start?.mode === 'sample') return judgement;
+  const ms = capture.ticks.map((tick) => tick.ms);
+  const live = totalOf(its, ms.length, (series) => series.liveTensors);
+  const isOwn = (group: Group) => group.members.some(({ series }) => its.includes(series));
+  const begin = from + warmupRounds(end - from, options);
+  const driven = drivenWork(groups, live, ms, isOwn, [begin, end]);
+  if (driven === undefined) return judgement;
+  const rest = work.map((made, i) => made - driven[i]!);
+  // As in judgeUntil: without other work, growth can only be measured by time.
+  const own = lastOf(its, (series) => series.allocatedTensors) >= MIN_OWN_WORK * rest.at(-1)!;
+  const again = judge(own ? history : { ...history, work: rest.slice(from, end) }, options);
+  return again.verdict === 'leak' ? { ...again, p: Math.min(1, 2 * again.p) } : judgement;
 }
 
 /**

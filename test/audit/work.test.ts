@@ -1,0 +1,59 @@
+/** What growth is measured against: not the work that a leak causes. */
+import { analyse } from '../../cli/analysis/analyse';
+import { CaptureParser } from '../../cli/capture/reader';
+import { CaptureBuilder, type Row } from './capture-builder';
+
+const MS = 250;
+const ROUNDS = 60;
+
+/** `rows`: of each round, by the number of the site. */
+function reportOf(rows: (round: number) => Row[]) {
+  const builder = new CaptureBuilder();
+  for (const { site } of rows(1)) builder.site(site, [`/srv/line-${site}.js`, 1, 1]);
+  for (let i = 1; i <= ROUNDS; i++) builder.tick({ ms: i * MS }, rows(i));
+  const parser = new CaptureParser();
+  parser.feed(builder.end().build());
+  return analyse(parser.capture);
+}
+
+const kept = (site: number, live: number): Row => ({
+  site,
+  liveTensors: live,
+  liveBytes: live * 1024,
+  allocatedTensors: live,
+});
+const dropped = (site: number, made: number): Row => ({
+  site,
+  liveTensors: 0,
+  liveBytes: 0,
+  allocatedTensors: Math.round(made),
+});
+
+/** The verdict, and the site that is listed first. */
+const first = ({ verdict, sites }: ReturnType<typeof analyse>) => [verdict, sites[0]];
+
+describe('a line that computes for each tensor that another line holds', () => {
+  /** Made until `round` by a line that makes 30 tensors a round for each one of `live`. */
+  const perHeld = (live: (round: number) => number, round: number) => {
+    let made = 0;
+    for (let i = 1; i <= round; i++) made += 30 * live(i);
+    return made;
+  };
+  const report = (live: (round: number) => number) =>
+    reportOf((i) => [kept(1, live(i)), dropped(2, 20 * i), dropped(3, perHeld(live, i))]);
+
+  test('hooks that are registered anew in each epoch leak, though each makes more work', () => {
+    expect(first(report((i) => i))).toMatchObject(['leak', { file: '/srv/line-1.js', kind: 'leak' }]);
+  });
+
+  test('a cache that fills is still a cache, whatever is computed for its entries', () => {
+    const cache = (i: number) => Math.round(100 * (1 - Math.exp(-i / 12)));
+    expect(first(report(cache))).toMatchObject(['clean', { file: '/srv/line-1.js', verdict: 'cache' }]);
+  });
+});
+
+test('a cache of keys of which some are rare is not a leak because its load is constant', () => {
+  const live = (i: number) => Math.round(150 * Math.log(1 + i));
+  const report = reportOf((i) => [kept(1, live(i)), dropped(2, 200 * i), dropped(3, 600 * i)]);
+  expect(report.verdict).not.toBe('leak');
+});
