@@ -1,4 +1,4 @@
-/** What growth is measured against: not the work that a leak causes. */
+/** What growth is measured against: not the work that a leak causes, and time as well where the leak follows a timer. */
 import { analyse } from '../../cli/analysis/analyse';
 import { CaptureParser } from '../../cli/capture/reader';
 import { CaptureBuilder, type Row } from './capture-builder';
@@ -56,4 +56,12 @@ test('a cache of keys of which some are rare is not a leak because its load is c
   const live = (i: number) => Math.round(150 * Math.log(1 + i));
   const report = reportOf((i) => [kept(1, live(i)), dropped(2, 200 * i), dropped(3, 600 * i)]);
   expect(report.verdict).not.toBe('leak');
+});
+
+test('what a timer keeps is a leak among many lines, also while the pace of requests drifts', () => {
+  const made = [0];
+  for (let i = 1; i <= ROUNDS; i++) made.push(made[i - 1]! + Math.round(300 - 4 * i));
+  const others = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
+  const report = reportOf((i) => [kept(1, 2 * i), ...others.map((site) => dropped(site, made[i]!))]);
+  expect(first(report)).toMatchObject(['leak', { file: '/srv/line-1.js' }]);
 });
