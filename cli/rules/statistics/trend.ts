@@ -34,7 +34,6 @@ export function trend(ms: number[], work: number[], values: number[], picked: nu
   if (theilSen(worked, floor).low <= 0 || isUsualWave(values, all, picked[0]!, rise)) return { ...slope, kind: 'flat' };
   // A floor never falls, so even the floor of noise seems to rise. The values themselves must rise as significantly, or,
   // if the site has much garbage, the minima of blocks of rounds.
-  // if the site has much garbage, the minima of blocks of rounds.
   const raw = picked.map((i) => values[i]!);
   // Values of a timer rise with time, and a pace of work that drifts would count as autocorrelation. So the better of both
   // counts; it is still one test, because the order of the values is the same.
