@@ -1,7 +1,7 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of the same names. */
 
 import { native } from '../addon/native';
-import { isPlainObject, ownOptions } from '../addon/options';
+import { isOptions, isPlainObject, ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
 import { argumentError, codedError, refusal } from '../errors/errors';
 import { withoutRecording } from '../tensor/pending';
@@ -40,6 +40,30 @@ export function flagOf(fn: string, name: string, value: unknown, otherwise: bool
   if (value === undefined || value === null) return otherwise;
   if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
   return value;
+}
+
+/**
+ * The arguments after the tensors, by position in Python's order, by name in one object at the end, or both. As many as the
+ * orders of Python and of the options agree on may be positional.
+ */
+function furtherOptions<T extends object>(
+  fn: string,
+  positional: readonly (keyof T & string)[],
+  known: readonly (keyof T & string)[],
+  passed: readonly unknown[],
+): T {
+  const last = passed.filter((value) => value !== undefined).at(-1);
+  const hasOptions = isOptions(last) && !(Symbol.iterator in last);
+  const values = passed.slice(0, hasOptions ? passed.lastIndexOf(last) : passed.length);
+  const given = ownOptions(fn, (hasOptions ? last : {}) as T, known);
+  for (const [i, value] of values.entries()) {
+    if (value === undefined) continue;
+    const name = positional[i];
+    if (name === undefined) throw argumentError(fn, 'options', 'an object', value);
+    if (given[name] !== undefined) throw argumentError(fn, name, 'to be passed once', given[name]);
+    given[name] = value as T[typeof name];
+  }
+  return given;
 }
 
 function requireMatching(fn: string, name: string, gradients: number, of: string, tensors: number): void {
@@ -132,6 +156,20 @@ function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: b
  * accumulated into `grad`. An input that the outputs do not depend on is an error, or null with `allowUnused`.
  */
 export function grad(outputs: Tensors, inputs: Tensors, options?: GradOptions): (Tensor | null)[];
+export function grad(
+  outputs: Tensors,
+  inputs: Tensors,
+  gradOutputs: GradOptions['gradOutputs'],
+  options?: Omit<GradOptions, 'gradOutputs'>,
+): (Tensor | null)[];
+export function grad(
+  outputs: Tensors,
+  inputs: Tensors,
+  gradOutputs: GradOptions['gradOutputs'],
+  retainGraph: GradOptions['retainGraph'],
+  createGraph?: GradOptions['createGraph'] | Omit<GradOptions, 'gradOutputs' | 'retainGraph'>,
+  options?: Omit<GradOptions, 'gradOutputs' | 'retainGraph' | 'createGraph'>,
+): (Tensor | null)[];
 export function grad(named: GradOptions & { outputs: Tensors; inputs: Tensors }): (Tensor | null)[];
 export function grad(...passed: unknown[]): (Tensor | null)[] {
   if (passed.length === 1 && isPlainObject(passed[0])) {
@@ -142,8 +180,8 @@ export function grad(...passed: unknown[]): (Tensor | null)[] {
     ]);
     return grad(outputs as Tensors, inputs as Tensors, options);
   }
-  const [outputs, inputs, options = {}] = passed as [Tensors, Tensors, GradOptions?];
-  const given = ownOptions('autograd.grad', options, gradOptions);
+  const [outputs, inputs, ...rest] = passed as [Tensors, Tensors, ...unknown[]];
+  const given = furtherOptions<GradOptions>('autograd.grad', gradOptions.slice(0, 3), gradOptions, rest);
   const from = tensorsOf('autograd.grad', 'outputs', outputs);
   const to = tensorsOf('autograd.grad', 'inputs', inputs);
   const gradients = optionalTensorsOf('autograd.grad', 'gradOutputs', given.gradOutputs);
@@ -174,20 +212,32 @@ export interface BackwardManyOptions {
   inputs?: Tensors | null | undefined;
 }
 
-const backwardManyOptions = ['retainGraph', 'createGraph', 'inputs'] as const;
+const backwardManyOptions = ['gradTensors', 'retainGraph', 'createGraph', 'inputs'] as const;
+
+type GradTensors = Tensor | Iterable<Tensor | null> | null | undefined;
 
 /**
  * Accumulates the gradients of several tensors at once into the `grad` of the leaves that they were computed from:
  * Python's `torch.autograd.backward`. `gradTensors` may be left out where each has one element.
  */
+export function backward(tensors: Tensors, options?: BackwardManyOptions & { gradTensors?: GradTensors }): void;
+export function backward(tensors: Tensors, gradTensors: GradTensors, options?: BackwardManyOptions): void;
 export function backward(
   tensors: Tensors,
-  gradTensors: Tensor | Iterable<Tensor | null> | null = null,
-  options: BackwardManyOptions = {},
-): void {
-  const given = ownOptions('autograd.backward', options, backwardManyOptions);
+  gradTensors: GradTensors,
+  retainGraph: BackwardManyOptions['retainGraph'],
+  createGraph?: BackwardManyOptions['createGraph'] | Omit<BackwardManyOptions, 'retainGraph'>,
+  options?: Pick<BackwardManyOptions, 'inputs'>,
+): void;
+export function backward(tensors: Tensors, ...passed: unknown[]): void {
+  const given = furtherOptions<BackwardManyOptions & { gradTensors?: GradTensors }>(
+    'autograd.backward',
+    backwardManyOptions.slice(0, 3),
+    backwardManyOptions,
+    passed,
+  );
   const from = tensorsOf('autograd.backward', 'tensors', tensors);
-  const gradients = optionalTensorsOf('autograd.backward', 'gradTensors', gradTensors);
+  const gradients = optionalTensorsOf('autograd.backward', 'gradTensors', given.gradTensors);
   const into =
     given.inputs === undefined || given.inputs === null ? null : tensorsOf('autograd.backward', 'inputs', given.inputs);
   const createGraph = flagOf('autograd.backward', 'createGraph', given.createGraph, false);

@@ -25,6 +25,28 @@ describe('grad', () => {
     expect(numbers(grad(x.mul(2), x, { gradOutputs: torch.tensor([1, 10]) }))).toEqual([[2, 20]]);
   });
 
+  it("takes arguments by position in Python's order, by name, or both", () => {
+    const x = leaf(1, 2);
+    const y = () => x.pow(2);
+    const weights = torch.tensor([1, 10]);
+    for (const gradOutputs of [weights, [weights]]) expect(numbers(grad(y(), x, gradOutputs))).toEqual([[2, 40]]);
+    expect(numbers(grad(y().sum(), x, null, undefined, { allowUnused: true }))).toEqual([[2, 4]]);
+    expect(grad(y(), x, weights, { createGraph: true })[0]!.requiresGrad).toBe(true);
+    expect(grad(y(), x, weights, null, true, { allowUnused: true })[0]!.requiresGrad).toBe(true);
+    const kept = y();
+    grad(kept, x, weights, true);
+    expect(numbers(grad(kept, x, weights, false))).toEqual([[2, 40]]);
+    const call = grad as (...args: unknown[]) => unknown;
+    const twice = thrown(() => call(y(), x, weights, { gradOutputs: weights }));
+    expect([twice.code, twice.message]).toEqual([
+      'ERR_TORCH_ARGUMENT',
+      expect.stringMatching(/'gradOutputs': expected to be passed once/),
+    ]);
+    // The sixth argument of Python is another one than the fourth option here.
+    expect(thrown(() => call(y(), x, weights, true, true, true)).message).toMatch(/expected an object, got true/);
+    expect(thrown(() => call(y(), x, weights, true, true, true, {})).message).toMatch(/takes at most 6 arguments/);
+  });
+
   it('is itself differentiable with createGraph', () => {
     const x = leaf(2);
     const [first] = grad(x.pow(3).sum(), x, { createGraph: true });
@@ -179,6 +201,17 @@ describe('backward', () => {
     expect(x.grad!.toArray()).toEqual([3, 21]);
     backward(x.sum());
     expect(x.grad!.toArray()).toEqual([4, 22]);
+  });
+
+  it("takes arguments by position in Python's order, by name, or both", () => {
+    const x = leaf(1, 2);
+    const y = x.pow(2);
+    const weights = torch.tensor([1, 10]);
+    backward(y, { gradTensors: weights, retainGraph: true });
+    backward(y, weights, true);
+    backward([y], [weights], { retainGraph: true });
+    backward(y.sum(), { inputs: x });
+    expect(x.grad!.toArray()).toEqual([2 * 3 + 2, 40 * 3 + 4]);
   });
 
   it('accumulates only into `inputs`', () => {
