@@ -1,17 +1,19 @@
 /** The options objects of hand-written functions. */
 import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
+import { isOfLibrary } from '../errors/copies';
 import { argumentError, codedError, describe, refusal, type TorchError } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
 import { canonicalDtype, dtypeCodes } from './enums';
 
-/** Whether a value can be options. Arrays, Maps and promises have properties too, but are mistakes. */
+/** Whether a value can be options. Arrays, Maps, promises, tensors and modules have properties too, but are mistakes. */
 export const isOptions = (value: unknown): value is object =>
   typeof value === 'object' &&
   value !== null &&
   !Array.isArray(value) &&
   !types.isMap(value) &&
-  !types.isPromise(value);
+  !types.isPromise(value) &&
+  !isOfLibrary(value);
 
 /** The error for an unknown option, with a suggestion. */
 export function unknownOption(fn: string, argument: string, name: string, known: readonly string[]): TorchError {

@@ -24,6 +24,9 @@ export function dataOf(value: object, name: PropertyKey): unknown {
   return undefined;
 }
 
+/** Whether the value is an object of one of the library's classes, in this copy or another one. */
+export const isOfLibrary = (value: object): boolean => dataOf(value, copy) !== undefined;
+
 /** Whether the value is an object of another copy's class. */
 export function isOfAnotherCopy(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;

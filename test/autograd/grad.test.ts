@@ -158,6 +158,15 @@ describe('grad', () => {
     );
   });
 
+  it('takes neither a tensor nor a module for options', () => {
+    const x = leaf(1);
+    const call = grad as (...args: unknown[]) => unknown;
+    expect(thrown(() => call(x.sum(), x, null, null, null, x)).message).toMatch(/expected an object, got a Tensor/);
+    const layer = new torch.nn.Linear(1, 1);
+    const message = thrown(() => layer.stateDict(layer as never)).message;
+    expect(message).toBe("stateDict: argument 'options': expected an object, got a Linear");
+  });
+
   it('refuses disposed tensors, also those disposed while arguments are read', () => {
     const x = leaf(1, 2);
     const y = x.sum();
