@@ -5,6 +5,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { startupSnapshot } from 'node:v8';
 import { codedError, type TorchError } from '../errors/errors';
 import {
   type Binding,
@@ -149,6 +150,15 @@ function refuseBundle(): void {
   );
 }
 
+/** V8 cannot write the references of an addon, nor the memory of tensors, into a snapshot: Node would abort when it tries. */
+function refuseSnapshot(): void {
+  if (!startupSnapshot?.isBuildingSnapshot?.()) return; // 1 in Node 20; other runtimes may lack the function
+  throw loadError(
+    'libtorch-node is loaded while Node builds a startup snapshot, which can contain neither an addon nor the memory of tensors.\n' +
+      'Load it when the program starts from the snapshot, in the function for v8.startupSnapshot.setDeserializeMainFunction.',
+  );
+}
+
 /** Another addon or libtorch would not help. */
 const disabled = () =>
   loadError(
@@ -159,6 +169,7 @@ const disabled = () =>
 /** Loads the first binding that fits. Throws `ERR_TORCH_LOAD` with the reason for each that does not. */
 export function load(): Loaded {
   refuseBundle();
+  refuseSnapshot();
   const libtorch = find();
   refuseSecond(libtorch);
   const considered = candidates();

@@ -243,6 +243,27 @@ it('a system that refuses to map a library is named, since another addon would n
   }
 });
 
+it('a startup snapshot cannot contain the library: an error with the way out, instead of an abort of Node', async () => {
+  const file = path.join(folder(), 'program.cjs');
+  const blob = path.join(path.dirname(file), 'program.blob');
+  const required = `require('node:module').createRequire(__filename)(${JSON.stringify(entry)})`;
+  const build = async (program: string) => {
+    fs.writeFileSync(file, program);
+    return run(process.execPath, ['--snapshot-blob', blob, '--build-snapshot', file], { env: environment({}) });
+  };
+  const refused = await build(`try { ${required} } catch (error) { console.log(error.code, error.message); }`);
+  expect(refused).toMatchObject({ code: 0, signal: null });
+  expect(refused.stdout).toMatch(/^ERR_TORCH_LOAD libtorch-node is loaded while Node builds a startup snapshot/);
+  expect(refused.stdout).toContain('v8.startupSnapshot.setDeserializeMainFunction');
+
+  // What the message says works.
+  const main = `const torch = ${required}; console.log(torch.ones([2, 3]).sum().item());`;
+  const built = await build(`require('node:v8').startupSnapshot.setDeserializeMainFunction(() => { ${main} });`);
+  expect(built).toMatchObject({ code: 0, signal: null });
+  const started = await run(process.execPath, ['--snapshot-blob', blob], { env: environment({}) });
+  expect(started).toMatchObject({ code: 0, signal: null, stdout: '6\n' });
+});
+
 it('a header that cannot be read is not needed to run', async () => {
   const include = folder(); // its own: likeOwn() has a link to the real headers
   fs.mkdirSync(path.join(include, 'torch/csrc/api/include/torch/version.h'), { recursive: true });
