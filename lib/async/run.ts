@@ -138,6 +138,8 @@ function mirror(space: Space, call: (fn: Call, args: unknown[], caller: Call) =>
     get(target, name) {
       const value = Reflect.get(target, name);
       if (!isCall(value) && !isSpace(value)) return value;
+      // What every object has is not an op: `String(torch.async)` calls toString, and nobody would await its promise.
+      if (value === Object.prototype[name as keyof object]) return value;
       if (!made.has(name)) {
         const caller: Call = (...args) => call(value as Call, args, caller);
         made.set(name, isCall(value) ? caller : mirror(value, call));

@@ -8,6 +8,13 @@ import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../suppo
 const idle = () => until(() => untyped.asyncPool.running + untyped.asyncPool.queued === 0);
 
 describe('torch.async', () => {
+  it('has the methods of every object as they are: text of it starts no job that nobody awaits', async () => {
+    expect(String(untyped.async)).toBe('[object Object]');
+    expect(`${untyped.async.linalg}`).toBe('[object Object]');
+    expect(Object.hasOwn(untyped.async, 'add')).toBe(true);
+    await untyped.run((T: any) => expect(String(T)).toBe('[object Object]'));
+  });
+
   it('has every op of torch, and returns the op’s result', async () => {
     await torch.scope(async () => {
       const a = torch.tensor([
