@@ -80,8 +80,8 @@ export function reportMissingNames(path: string, object: object, { read, write, 
       if (unknown.has(name)) return undefined;
       const hint = read?.(name) ?? pythons(name, receiver);
       if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
-      // Another object may have such a field.
-      if (unknown.size < MAX_REMEMBERED && !(fields === true && isSnake(name))) unknown.add(name);
+      // Another object may have such a field, and whether an element has a hint depends on the reader.
+      if (unknown.size < MAX_REMEMBERED && !(fields === true && isSnake(name)) && name !== '0') unknown.add(name);
       return undefined;
     },
     set(_, name, value, receiver) {

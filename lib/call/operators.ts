@@ -80,6 +80,29 @@ function refuseAssigning(): void {
 
 const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
 
+const INSPECT = '(node:internal/util/inspect:';
+
+/**
+ * Whether Node's `inspect` reads the element, as its `formatValue` does for an object behind a Proxy: it looks for the null of a
+ * revoked one. Otherwise `console.log` of a Proxy would throw. The first frames are the hint, the Proxy of missing names, and
+ * the reader.
+ */
+function isReadByInspect(): boolean {
+  const holder: { stack?: unknown } = {};
+  Error.captureStackTrace(holder, elementHint);
+  const { stack } = holder;
+  return (
+    typeof stack === 'string' &&
+    stack
+      .split('\n')
+      .slice(0, 4)
+      .some((frame) => frame.includes(INSPECT))
+  );
+}
+
+const elementHint = (name: string): string | undefined =>
+  name === '0' && isReadByInspect() ? undefined : `Tensor: t[${name}] is not an element: write t.at(${name})`;
+
 /** Called once, after all methods are defined. */
 export function refuseOperators(): void {
   Object.defineProperty(Tensor.prototype, Symbol.toPrimitive, {
@@ -90,7 +113,7 @@ export function refuseOperators(): void {
   refuseWriting();
   refuseAssigning();
   reportMissingNames('Tensor', Tensor.prototype, {
-    read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
+    read: (name) => (isIndex(name) ? elementHint(name) : own(name)),
     write: (name) => {
       return isIndex(name) ? `Tensor: t[${name}] = value writes nothing: write t.set([${name}], value)` : undefined;
     },

@@ -1,4 +1,5 @@
 /** Methods and getters with a wrong `this`, and objects that resemble tensors: errors with codes, never a wrong result. */
+import { format, inspect } from 'node:util';
 import { ask } from '../support/child';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
@@ -163,6 +164,24 @@ describe('a Proxy around a tensor', () => {
     expect(torch.cat([t, proxy]).toArray()).toEqual([1, 2, 1, 2]);
     expect(torch.stack([proxy, proxy]).shape).toEqual([2, 2]);
     expect(proxy.at(0).item()).toBe(1);
+  });
+
+  test('is printed, although Node reads element 0 of what it stands for', () => {
+    const t: any = torch.tensor([1, 2]);
+    const proxy: any = new Proxy(t, {});
+    const getters = {
+      get first() {
+        return t[0];
+      },
+    };
+    for (let round = 0; round < 2; round++) {
+      expect(inspect(proxy)).toBe('tensor([1., 2.])');
+      expect(format('%s is', 'it', { proxy })).toBe('it is { proxy: tensor([1., 2.]) }');
+      // Every other reader still learns what to write.
+      expect(codeOf(() => t[0])).toBe('ERR_TORCH_NAME');
+      expect(codeOf(() => proxy[0])).toBe('ERR_TORCH_NAME');
+      expect(inspect(getters, { getters: true })).toContain('t[0] is not an element');
+    }
   });
 
   test('is returned by calls that return their argument', () => {
