@@ -1,5 +1,7 @@
 /** Copies of modules. */
+
 import { inGradMode } from '../autograd/mode';
+import { codedError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Module } from './module';
 import { Buffer, held, Parameter, UninitializedBuffer } from './parameter';
@@ -14,6 +16,23 @@ interface Made {
 
 const isModule = (value: unknown): value is Module =>
   typeof value === 'object' && value !== null && '_state' in value && '_keyOf' in value;
+
+/**
+ * A copy of a module's properties that another library made (lodash's cloneDeep) has the class, but not the state that the
+ * constructor made. Only such an object reads the prototype's property.
+ */
+export function refuseForeignCopies(prototype: object): void {
+  Object.defineProperty(prototype, '_state', {
+    get(this: object): never {
+      throw codedError(
+        TypeError,
+        'ERR_TORCH_ARGUMENT',
+        `${this.constructor.name}: expected a module of its constructor, got a copy of a module's properties; copy with module.deepCopy()`,
+      );
+    },
+    configurable: true,
+  });
+}
 
 export const deepCopyOf = (module: Module, base: Made['base']): Module => copyOf(module, { copies: new Map(), base });
 

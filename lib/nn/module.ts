@@ -9,7 +9,7 @@ import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { conversion, replaceData, type ToOptions, targetOf } from './conversion';
-import { deepCopyOf } from './copy';
+import { deepCopyOf, refuseForeignCopies } from './copy';
 import {
   type CallHooks,
   type ForwardHook,
@@ -412,6 +412,7 @@ export class Module {
 }
 
 Object.defineProperty(markCopy(Module), '_names', { value: {}, writable: true });
+refuseForeignCopies(Module.prototype);
 
 /** Sets Python's names of a built-in class's properties. */
 export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {

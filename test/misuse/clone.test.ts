@@ -66,6 +66,22 @@ test('a copy of its properties is not a tensor', () => {
   });
 });
 
+test('a copy of a module by its properties is refused, with the call that copies', () => {
+  balanced(() => {
+    const layer: any = torch.scope(() => new torch.nn.Linear(2, 2));
+    // What cloneDeep of lodash makes.
+    const copy = Object.assign(Object.create(Object.getPrototypeOf(layer)), layer);
+    const x = torch.ones([1, 2]);
+    for (const use of [() => copy.forward(x), () => copy.parameters(), () => copy.stateDict(), () => copy.dispose()]) {
+      const { code, message } = thrown(use);
+      expect(code).toBe('ERR_TORCH_ARGUMENT');
+      expect(message).toMatch(/^Linear: expected a module of its constructor, got a copy .*module\.deepCopy\(\)$/m);
+    }
+    expect(layer.parameters()).toHaveLength(2);
+    torch.disposeAll([layer, x]);
+  });
+});
+
 test('tensors are keys of maps, weak maps, sets and weak references by identity', () => {
   const [a, b] = [torch.ones([2]), torch.ones([2])];
   const map = new Map([
