@@ -23,10 +23,13 @@ enum Test {
   Integer,
   Boolean,
   Ints,
+  Gathered,
 }
 
 /** How the first overload takes calls of a form. */
 export interface Plan {
+  /** The number of positional arguments. */
+  readonly count: number;
   readonly number: number;
   readonly params: readonly Param[];
   readonly sources: readonly number[];
@@ -56,12 +59,13 @@ function testOf({ type }: Param): Test {
 
 export function planOf(candidate: Candidate | null, count: number, keys: readonly string[]): Plan | null {
   if (candidate === null || keys.length > MAX_KEYS || candidate.requiresGrad >= 0) return null;
-  const { signature, sources, defaults } = candidate;
+  const { signature, sources, defaults, gathers } = candidate;
   const { params, number, wraps } = signature;
   if (!wraps || number < 0 || params.length > MAX_PARAMS || count + keys.length === 0) return null;
   let arity = params.length;
   while (arity > 0 && sources[arity - 1] === DEFAULT && defaults[arity - 1] === null) arity--;
-  return { number, params, sources, defaults, tests: params.map(testOf), arity };
+  const tests = params.map((param, i) => (gathers && sources[i]! >= 0 ? Test.Gathered : testOf(param)));
+  return { count, number, params, sources, defaults, tests, arity };
 }
 
 /** A call that was read, and is left to the forms. */
@@ -147,7 +151,7 @@ export function callAgain(
 
 /** The converted value of a parameter; NO if it is not one that this file decides. */
 function convertedAt(
-  { sources, defaults, tests, params }: Plan,
+  { count, sources, defaults, tests, params }: Plan,
   at: number,
   passed: ArrayLike<unknown>,
   self: unknown,
@@ -179,9 +183,22 @@ function convertedAt(
       return isInteger(value) ? value : NO;
     case Test.Boolean:
       return typeof value === 'boolean' ? value : NO;
+    case Test.Gathered:
+      return gathered(passed, count);
     default:
       return other(value, params[at]!, tests[at] === Test.Ints);
   }
+}
+
+/** Integers as one list. */
+function gathered(passed: ArrayLike<unknown>, count: number): unknown {
+  const list = new Array<number>(count);
+  for (let i = 0; i < count; i++) {
+    const value = passed[i];
+    if (!isInteger(value)) return NO;
+    list[i] = value;
+  }
+  return packed(list);
 }
 
 function other(value: unknown, param: Param, packs: boolean): unknown {

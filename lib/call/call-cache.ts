@@ -13,7 +13,7 @@ import { convertDefault } from './convert';
 import { NativeObject } from './object';
 import { packed } from './packed';
 import { type Bound, isNoneByDefault } from './parse';
-import { isPlain } from './plain';
+import { isInteger, isPlain } from './plain';
 import type { Param, Signature, TypeCode } from './signature';
 
 /** The call site of one wrapper. */
@@ -52,6 +52,8 @@ export interface Candidate {
   readonly requiresGrad: number;
   /** The positions of lists that are passed in shared memory: those of ops, at most six. */
   readonly packs: readonly number[];
+  /** Whether integers in place of the only positional parameter, a list, are its elements: `view(2, 3)`. */
+  readonly gathers: boolean;
 }
 
 export const SELF = -1;
@@ -115,13 +117,11 @@ export function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return true;
 }
 
-/** Whether positional arguments may have to be gathered into one list. */
-function mayGather(slots: readonly Param[], count: number): boolean {
-  const [first] = slots;
-  if (slots.length === 1 && count > 1 && first!.type.list && first!.type.base === Kind.Int && first!.type.size === 0) {
-    return true;
-  }
-  return slots.length > 0 && slots[slots.length - 1]!.variadic;
+/** Whether integers are gathered into one list: see gatherSizes() in parse.ts. */
+function gathersIntegers(slots: readonly Param[], count: number): boolean {
+  if (slots.length !== 1 || count === 0) return false;
+  const { list, base, size } = slots[0]!.type;
+  return list && base === Kind.Int && size === 0;
 }
 
 /** How an overload takes calls of a form: undefined if it does not, null if only the parser can decide. See bind() there. */
@@ -134,8 +134,9 @@ function candidateOf(
   const { params, outs } = signature;
   const isSelf = (i: number) => site.method && i === signature.self;
   const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
-  if (!site.raw && mayGather(slots, count)) return null;
-  if (count > slots.length) return undefined;
+  if (!site.raw && slots.length > 0 && slots[slots.length - 1]!.variadic) return null;
+  const gathers = !site.raw && gathersIntegers(slots, count);
+  if (!gathers && count > slots.length) return undefined;
   const used = new Set<string>();
   let out = -1;
   if (keys.includes('out') && outs.length > 0) {
@@ -173,7 +174,7 @@ function candidateOf(
     type.list && type.base === Kind.Int && sources[i] !== DEFAULT ? [i] : [],
   );
   const packs = signature.number >= 0 && lists.length <= 6 ? lists : [];
-  return { signature, sources, defaults, requiresGrad, packs };
+  return { signature, sources, defaults, requiresGrad, packs, gathers };
 }
 
 function nameAmong(keys: readonly string[], param: Param, raw: boolean): string | undefined {
@@ -182,8 +183,14 @@ function nameAmong(keys: readonly string[], param: Param, raw: boolean): string 
   return !raw && param.name === 'self' && keys.includes('input') ? 'input' : undefined;
 }
 
+/** The value of the list that is the only positional parameter; UNSURE if the parser has to decide. */
+function gathered(positional: readonly unknown[]): unknown {
+  if (positional.every(isInteger)) return positional;
+  return positional.length === 1 ? positional[0] : UNSURE;
+}
+
 function take(
-  { signature, sources, defaults, requiresGrad, packs }: Candidate,
+  { signature, sources, defaults, requiresGrad, packs, gathers }: Candidate,
   { positional, values: options }: ReadCall,
   self: unknown,
 ): Bound | typeof NO | typeof UNSURE {
@@ -198,7 +205,15 @@ function take(
       values[i] = defaults[i];
       continue;
     }
-    const value = source >= 0 ? positional[source] : source === SELF ? self : options[FIRST_OPTION - source];
+    const value =
+      source >= 0
+        ? gathers
+          ? gathered(positional)
+          : positional[source]
+        : source === SELF
+          ? self
+          : options[FIRST_OPTION - source];
+    if (value === UNSURE) return UNSURE;
     const converted = quick(value, params[i]!);
     if (converted === NO || converted === UNSURE) return converted;
     values[i] = converted;

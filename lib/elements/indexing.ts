@@ -1,11 +1,15 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 
+import { native } from '../addon/native';
 import { argumentError, describe, refusal } from '../errors/errors';
 import { isComplex } from '../errors/values';
+import { Flag, RecordingMode } from '../generated/codes';
 import { ownScope } from '../lifetimes/scope';
 import { isPendingTensor } from '../tensor/pending';
 import { readValue } from '../tensor/reading';
-import { isTensor, type Tensor } from '../tensor/tensor';
+import { isGenuine, isTensor, type Tensor } from '../tensor/tensor';
+
+const { flags } = native;
 
 /** Part of a dimension, like Python's `start:stop:step`. null: from the beginning, to the end, every element. */
 export class Slice<
@@ -66,17 +70,24 @@ function requireIntegers(fn: string, list: readonly IndexList[], path: string): 
   });
 }
 
+type Create = typeof import('./create');
+let create: Create | undefined;
+
+/** Loaded lazily because of a circular import, and once because `require` takes several microseconds. */
+function tensor(data: number | boolean | readonly number[], dtype: 'bool' | 'int64', like: Tensor): Tensor {
+  create ??= require('./create') as Create;
+  return create.tensor(data, { dtype, device: like.device });
+}
+
 /** Converts lists and booleans to tensors, and a zero-dimensional integer tensor to its integer, as in PyTorch. */
 function plain(fn: string, index: Index, position: number, like: Tensor): Plain {
-  // Loaded lazily, because of a circular import.
-  const { tensor } = require('./create') as typeof import('./create');
-  if (typeof index === 'boolean') return tensor(index, { device: like.device });
+  if (typeof index === 'boolean') return tensor(index, 'bool', like);
   if (Array.isArray(index)) {
     let leaf: unknown = index;
     while (Array.isArray(leaf)) leaf = leaf[0];
     requireIntegers(fn, index, `indices[${position}]`);
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
-    return tensor(index as number[], { dtype, device: like.device });
+    return tensor(index as number[], dtype, like);
   }
   // A pending tensor stays an index: it selects the same elements, as a copy.
   if (isTensor(index) && !isPendingTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
@@ -132,6 +143,72 @@ function view(fn: string, self: Tensor, given: readonly Index[]): { view: Tensor
   return { view: result, advanced };
 }
 
+/** What `indices` choose of a tensor: a view, which is the tensor itself if none is needed, and tensor indices into it. */
+interface Chosen {
+  readonly view: Tensor;
+  readonly advanced: (Tensor | null)[];
+}
+
+const isWhole = ({ start, stop, step }: Slice) => start === null && stop === null && (step === null || step === 1);
+
+/** The dimensions that '...' stands for. */
+function between(self: Tensor, indices: readonly Index[]): number {
+  let dims = self.ndim;
+  for (const index of indices) dims -= consumed(index as Plain);
+  return dims;
+}
+
+/**
+ * Like `view`, without its checks and without a scope: the usual indices are a few ops, which take less time than a scope.
+ * Undefined for everything that `view` converts or refuses, with nothing left behind: then `view` does it or throws its error.
+ */
+function quick(self: Tensor, indices: readonly Index[]): Chosen | undefined {
+  if (flags[Flag.Recording] !== RecordingMode.Off || !isGenuine(self)) return undefined;
+  let result = self;
+  let dim = 0;
+  let isUnchecked = false; // by ops: whole slices, and tensors until the index op
+  let hasDots = false;
+  const advanced: (Tensor | null)[] = [];
+  const step = (next: Tensor) => {
+    if (result !== self) result.dispose();
+    result = next;
+  };
+  const giveUp = () => {
+    if (result !== self) result.dispose();
+    return undefined;
+  };
+  try {
+    for (const index of indices) {
+      if (typeof index === 'number' && Number.isInteger(index)) {
+        step(result.select(dim, index));
+      } else if (index instanceof Slice) {
+        if (isWhole(index)) isUnchecked = true;
+        else step(result.slice(dim, index.start, index.stop, index.step ?? 1));
+        dim++;
+        advanced.push(null);
+      } else if (index === null) {
+        step(result.unsqueeze(dim++));
+        advanced.push(null);
+      } else if (index === '...') {
+        const dots = hasDots ? -1 : between(self, indices);
+        if (dots < 0) return giveUp();
+        hasDots = true;
+        dim += dots;
+        for (let i = 0; i < dots; i++) advanced.push(null);
+      } else if (isGenuine(index) && !isPendingTensor(index) && index.ndim > 0) {
+        dim += consumed(index);
+        advanced.push(index);
+        isUnchecked = true;
+      } else return giveUp();
+    }
+    if (isUnchecked && dim > result.ndim) return giveUp();
+  } catch {
+    return giveUp(); // view() throws it again, with the name of this function
+  }
+  while (advanced.length > 0 && advanced[advanced.length - 1] === null) advanced.pop();
+  return { view: result, advanced };
+}
+
 /** Removes leading dimensions of size 1, as PyTorch does on assignment: they broadcast anyway. */
 function withoutLeadingOnes(value: Tensor): Tensor {
   const { shape } = value;
@@ -145,11 +222,39 @@ const readIndex = (index: Index): Index => (index instanceof Slice ? index : (re
 /** The elements that `indices` select: a view if no index is a tensor, else a copy. */
 export function at(self: Tensor, indices: readonly Index[]): Tensor {
   const read = indices.map(readIndex);
+  const found = quick(self, read);
+  if (found !== undefined && found.advanced.length === 0) return found.view === self ? self.alias() : found.view;
+  if (found !== undefined) {
+    try {
+      return found.view.index(found.advanced);
+    } finally {
+      release(found, self);
+    }
+  }
   return ownScope(() => {
     const { view: chosen, advanced } = view('at', self, read);
     if (advanced.length > 0) return chosen.index(advanced);
     return chosen === self ? self.alias() : chosen;
   });
+}
+
+/** Frees a view of quick(), which no scope of this file owns. */
+function release({ view: made }: Chosen, self: Tensor): void {
+  if (made !== self) made.dispose();
+}
+
+/** Writes a value into what was chosen of `self`. */
+function write(self: Tensor, { view: chosen, advanced }: Chosen, value: unknown): void {
+  const source = isTensor(value) ? value : undefined;
+  if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
+    const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';
+    throw misfit('set', 'value', 'a Tensor, number, bigint, boolean or complex', value, hint);
+  }
+  if (advanced.length > 0) {
+    const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
+    chosen.indexPut_(advanced, filled);
+  } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));
+  else chosen.fill_(value as number);
 }
 
 /** Writes `value` (a number, bigint, boolean, complex or a tensor that broadcasts) into the chosen elements. */
@@ -161,18 +266,12 @@ export function set(self: Tensor, indices: Index | readonly Index[], given: unkn
     // What select() gives of a sparse tensor is a copy, so that nothing would be written.
     throw refusal('set', 'self', 'a strided tensor', `one of the layout ${self.layout}, which cannot be assigned to`);
   }
-  ownScope(() => {
-    const { view: chosen, advanced } = view('set', self, list);
-    const source = isTensor(value) ? value : undefined;
-    if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
-      const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';
-      throw misfit('set', 'value', 'a Tensor, number, bigint, boolean or complex', value, hint);
-    }
-    if (advanced.length > 0) {
-      const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
-      chosen.indexPut_(advanced, filled);
-    } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));
-    else chosen.fill_(value as number);
-  });
+  const found = quick(self, list);
+  try {
+    if (found !== undefined && found.advanced.length === 0 && typeof value === 'number') found.view.fill_(value);
+    else ownScope(() => write(self, found ?? view('set', self, list), value));
+  } finally {
+    if (found !== undefined) release(found, self);
+  }
   return self;
 }
