@@ -101,7 +101,7 @@ export class StreamReader {
   }
 
   /** The next `length` bytes, in newly allocated memory. `what` describes them in messages. */
-  async take(length: number, what: string): Promise<Uint8Array<ArrayBuffer>> {
+  async take(length: number, what: string): Promise<Uint8Array> {
     this.#allow(this.at + length);
     const target = this.#room(length);
     let filled = 0;
@@ -125,7 +125,7 @@ export class StreamReader {
   }
 
   /** Everything up to the end. */
-  async rest(): Promise<Uint8Array<ArrayBuffer>> {
+  async rest(): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     const from = this.at;
     for (let chunk: Uint8Array | undefined = this.#chunk; chunk !== undefined; chunk = await this.#pull()) {
@@ -153,7 +153,7 @@ export class StreamReader {
     throw this.fail(`expected at most ${this.#maxBytes} bytes (maxBytes), got ${bytes} or more`);
   }
 
-  #room(length: number): Uint8Array<ArrayBuffer> {
+  #room(length: number): Uint8Array {
     try {
       return new Uint8Array(length);
     } catch {

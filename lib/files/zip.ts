@@ -18,7 +18,7 @@ export interface Bytes {
 
 /** The CRC-32 of bytes that are read or written. Native code adds to `state` as well. */
 export class Crc32 {
-  readonly state = new Uint32Array(1);
+  readonly state: Uint32Array = new Uint32Array(1);
 
   get value(): number {
     return this.state[0]!;
