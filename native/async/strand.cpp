@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "native/errors/describe_tensor.h"
+#include "native/handles/kept_shapes.h"
 #include "native/schema/arguments.h"
 
 namespace ltn::async {
@@ -51,7 +52,7 @@ void Step::run() {
   const AutocastGuard autocast(autocast_);
   recording.put_now();
   torch::jit::Stack stack = arguments;
-  call(&stack);
+  handles::keeping_shapes(row, arguments, [&] { call(&stack); });
   for (size_t i = 0; i < cells.size(); ++i) cells[i] = stack[i].toTensor();
   result = std::move(stack);
   done = true;

@@ -13,6 +13,7 @@
 #include "native/convert/call_error.h"
 #include "native/convert/from_js.h"
 #include "native/env/free_memory.h"
+#include "native/handles/kept_shapes.h"
 
 namespace ltn {
 namespace {
@@ -22,8 +23,19 @@ bool can_be_repeated(const OpRow& row) noexcept {
   return row.mutated == 0 && std::string_view(row.name).substr(0, 6) == "aten::";
 }
 
+// Keeps the shapes of the tensors that the op may resize. (Lists of them, of a few `out` variants, are left out.)
+void keep_shapes(Call& call, uint64_t resized, handles::KeptShapes* shapes) {
+  for (size_t i = 0; i < call.count && resized >> i != 0; ++i) {
+    double number = 0;
+    if ((resized >> i & 1) == 0 || napi_get_value_double(call.env, call.arguments[i], &number) != napi_ok) continue;
+    if (!(number > 0 && number < handles::kHandleEnd)) continue;
+    const at::Tensor* tensor = call.state.slots().find(static_cast<handles::Handle>(number));
+    if (tensor != nullptr) shapes->keep(*tensor);
+  }
+}
+
 // On the CPU the allocator collects and retries. A full device fails at once, so here the op is retried.
-napi_value run_body(Call& call, Body body) {
+napi_value run_once(Call& call, Body body) {
   try {
     return body(call);
   } catch (const accounting::ExhaustedError&) {  // the CPU's allocator has already retried
@@ -32,6 +44,19 @@ napi_value run_body(Call& call, Body body) {
     if (!can_be_repeated(*call.row) || !free_unreachable(0)) throw;
   }
   return body(call);
+}
+
+napi_value run_body(Call& call, Body body) {
+  const uint64_t resized = call.is_op ? handles::KeptShapes::resized_by(*call.row) : 0;
+  if (resized == 0) return run_once(call, body);
+  handles::KeptShapes shapes;
+  keep_shapes(call, resized, &shapes);
+  try {
+    return run_once(call, body);
+  } catch (...) {
+    shapes.restore();
+    throw;
+  }
 }
 
 // Refuses tensors that the op left larger than their memory. `is_error`: the op itself did not fail.

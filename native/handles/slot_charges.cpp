@@ -4,6 +4,7 @@
 #include "native/audit/audit.h"
 #include "native/handles/holder.h"
 #include "native/handles/inner_tensors.h"
+#include "native/handles/kept_shapes.h"
 #include "native/handles/slot_table.h"
 #include "native/handles/storage_of.h"
 
@@ -21,26 +22,6 @@ std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
     for (const c10::Storage& storage : holder->storages()) storages.push_back(storage.unsafeGetStorageImpl());
   }
   return storages;
-}
-
-// Whether elements lie outside of the storage. A call that fails halfway also leaves negative sizes, and products of
-// sizes and strides that no 64 bits hold.
-bool outgrows(const at::Tensor& tensor) {
-  int64_t count = 1;
-  for (const int64_t size : tensor.sizes()) {
-    if (size < 0) return true;
-    if (__builtin_mul_overflow(count, size, &count)) return true;
-  }
-  if (count == 0) return false;
-  int64_t last = tensor.storage_offset();
-  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
-    int64_t reach = 0;
-    if (tensor.stride(dim) < 0 || __builtin_mul_overflow(tensor.size(dim) - 1, tensor.stride(dim), &reach) ||
-        __builtin_add_overflow(last, reach, &last)) {
-      return true;
-    }
-  }
-  return static_cast<uint64_t>(last) >= tensor.storage().nbytes() / tensor.element_size();
 }
 
 }  // namespace
@@ -217,8 +198,7 @@ bool SlotTable::empty_if_outgrown(Handle handle) {
 }
 
 bool empty_if_outgrown(const at::Tensor& tensor) {
-  if (tensor.layout() != c10::kStrided || storage_of(tensor) == nullptr) return false;
-  if (tensor.is_meta() || tensor.is_nested() || !outgrows(tensor)) return false;  // a nested one has no strides
+  if (!has_bounds(tensor) || !outgrows(tensor)) return false;
   tensor.unsafeGetTensorImpl()->set_storage_offset(0);
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
   return true;

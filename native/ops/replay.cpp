@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "native/handles/kept_shapes.h"
+
 namespace ltn {
 namespace {
 
@@ -307,11 +309,8 @@ void Replay::call_boxed(const Op& op, std::vector<at::Tensor>* registers, torch:
       to = IValue(from);
     }
   }
-  if (op.own_modes) {
-    call_in_own_modes(step, stack);
-  } else {
-    step.call_boxed(stack);
-  }
+  const auto call = [&] { op.own_modes ? call_in_own_modes(step, stack) : step.call_boxed(stack); };
+  handles::keeping_shapes(step.row, *stack, call);
 }
 
 std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const OpStep** failed) const {
