@@ -13,7 +13,15 @@ import { Budget, type LoadLimits, limitsOf } from './limits';
 import { demandName, demandNamed } from './named';
 import { elementsOf, quote, showShape } from './names';
 import { type FilePath, valueAndPath } from './paths';
-import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wanted, withSource } from './source';
+import {
+  inMemory,
+  inTensor,
+  type MapOptions,
+  type TensorSource,
+  tensorOfBytes,
+  type Wanted,
+  withSource,
+} from './source';
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { writeWhole } from './write';
 import { type Bytes, type ZipEntry, ZipReader } from './zip';
@@ -191,9 +199,15 @@ async function readNpyStream(
     const others = await reader.take(end - first.length, 'the header');
     const header = parseHeader(textOf(Buffer.concat([first, others]).subarray(from), version), end);
     if (header.bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw fail('a size exceeds 2^53 - 1');
-    const data = await reader.take(Number(header.bytes), 'the array');
-    if (!(await reader.isAtEnd())) throw fail(`expected ${header.bytes} bytes of data, got more`);
-    return read(inMemory(data, true), device, { ...header, start: 0 });
+    const length = Number(header.bytes);
+    // The other byte order is copied anyway, when it is turned around.
+    const data = await (header.swap === 0 ? reader.takeTensor(length, 'the array') : reader.take(length, 'the array'));
+    try {
+      if (!(await reader.isAtEnd())) throw fail(`expected ${header.bytes} bytes of data, got more`);
+      return read(isTensor(data) ? inTensor(data) : inMemory(data, true), device, { ...header, start: 0 });
+    } finally {
+      if (isTensor(data)) data.dispose();
+    }
   });
 }
 

@@ -5,6 +5,7 @@ import { fromTypedArray } from '../elements/create';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { type Tensor, wrap } from '../tensor/tensor';
+import { bytesOfTensor } from './bytes';
 import { RegularFile } from './file';
 import { demandFormat, type FormatName } from './formats';
 import { pathIn } from './paths';
@@ -44,6 +45,13 @@ export const inMemory = (data: Uint8Array, share: boolean): TensorSource => ({
     sum?.add(part);
     return share && part.byteOffset % itemSize === 0 ? fromTypedArray(part) : tensorOfBytes(part);
   },
+});
+
+/** Bytes in a contiguous uint8 tensor, whose memory the results share. */
+export const inTensor = (data: Tensor): TensorSource => ({
+  size: data.numel,
+  read: (from, length) => bytesOfTensor(data.narrow(0, from, length) as Tensor),
+  tensor: (from, length) => data.narrow(0, from, length) as Tensor,
 });
 
 /** The format that a loader reads, and its error. */

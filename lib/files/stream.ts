@@ -1,9 +1,10 @@
 /** Tensor files as streams, with backpressure in both directions. */
 import type { ByteSource, ByteStream, Signal } from '../../types/base';
+import { native } from '../addon/native';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { tensors } from '../lifetimes/walk';
-import type { Tensor } from '../tensor/tensor';
+import { type Tensor, wrap } from '../tensor/tensor';
 
 export interface StreamOptions {
   /** Aborting it rejects with the signal's reason and cancels the source. */
@@ -104,6 +105,27 @@ export class StreamReader {
   async take(length: number, what: string): Promise<Uint8Array> {
     this.#allow(this.at + length);
     const target = this.#room(length);
+    await this.#fill(length, what, (part, at) => target.set(part, at));
+    return target;
+  }
+
+  /**
+   * The same as a uint8 tensor, in memory that libtorch accounts for: the memory limit may refuse it before anything is read.
+   * The caller disposes of it.
+   */
+  async takeTensor(length: number, what: string): Promise<Tensor> {
+    this.#allow(this.at + length);
+    const target = keep(wrap(native.newBytes(length))!); // no scope may free it during the awaits
+    try {
+      await this.#fill(length, what, (part, at) => native.fillBytes(target._handle, at, part));
+      return target;
+    } catch (error) {
+      target.dispose();
+      throw error;
+    }
+  }
+
+  async #fill(length: number, what: string, put: (part: Uint8Array, at: number) => void): Promise<void> {
     let filled = 0;
     while (filled < length) {
       if (this.#chunk.length === 0) {
@@ -116,12 +138,11 @@ export class StreamReader {
         this.#chunk = chunk;
       }
       const part = this.#chunk.subarray(0, length - filled);
-      target.set(part, filled);
+      put(part, filled);
       filled += part.length;
       this.at += part.length;
       this.#chunk = this.#chunk.subarray(part.length);
     }
-    return target;
   }
 
   /** Everything up to the end. */

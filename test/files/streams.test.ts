@@ -238,6 +238,38 @@ describe('at the pace of the slower', () => {
   });
 });
 
+describe.each([
+  ['safetensors', (t: Tensor) => torch.safetensors.serialize({ a: t }), torch.safetensors.loadFromStream, 'a'],
+  ['npy', (t: Tensor) => torch.npy.serialize(t), torch.npy.loadFromStream, undefined],
+] as [string, (t: Tensor) => Uint8Array, Load, string | undefined][])('memory of %s', (_name, bytesOf, load, key) => {
+  const bytes = () => torch.scope(() => bytesOf(torch.ones([1000])));
+
+  test('is counted, and can be shared with threads, as if from a file', () =>
+    balancedAsync(() =>
+      torch.scope(async () => {
+        const all = bytes();
+        const before = torch.memory();
+        const loaded = await load(new Blob([all]));
+        const t = key === undefined ? loaded : loaded[key];
+        const after = torch.memory();
+        for (const name of ['tensors', 'storages'] as const) expect(after[name] - before[name]).toBe(1);
+        for (const name of ['bytes', 'allocatedBytes'] as const) expect(after[name] - before[name]).toBe(4000);
+        using token = t.share();
+        expect(torch.fromShared(token).sum().item()).toBe(1000);
+      }),
+    ));
+
+  test('is in the memory limit, which leaves nothing', () =>
+    balancedAsync(async () => {
+      const all = bytes();
+      torch.setMemoryLimit(torch.memory().allocatedBytes + 3000);
+      const { stream, seen } = source(all, 500);
+      const { code } = await failure(load(stream)).finally(() => torch.setMemoryLimit(null));
+      expect(code).toBe('ERR_TORCH_MEMORY_LIMIT');
+      expect(seen.cancelled).toMatchObject({ code }); // before all of it was read
+    }));
+});
+
 test('tensors belong to the scope that reads them', async () => {
   const bytes = torch.npy.serialize(torch.ones([4]));
   const kept = await torch.scope(async () => {

@@ -5,7 +5,6 @@ import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../
 import { dtypeCodes } from '../../addon/enums';
 import { ownOptions } from '../../addon/options';
 import { spaces } from '../../call/functions';
-import { fromTypedArray } from '../../elements/create';
 import { argumentError, codedError, disposedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { bare } from '../../tensor/second-name';
@@ -187,13 +186,17 @@ export async function loadFromStream<const V extends string = Device>(
     demandBeginning(first, wanted);
     const length = headerLength(first, Number.MAX_SAFE_INTEGER);
     const header = parseHeader(await reader.take(length, 'the header'), null);
-    const data = new Map<TensorEntry, Uint8Array>();
+    const data = new Map<TensorEntry, Tensor>();
     const inOrder = [...header.entries].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
-    for (const [name, entry] of inOrder) {
-      data.set(entry, await reader.take(entry.end - entry.begin, `tensor ${JSON.stringify(name)}`));
+    try {
+      for (const [name, entry] of inOrder) {
+        data.set(entry, await reader.takeTensor(entry.end - entry.begin, `tensor ${JSON.stringify(name)}`));
+      }
+      if (!(await reader.isAtEnd())) throw fileError(`expected ${reader.at - length - 8} bytes of data, got more`);
+      return readAll({ header, bytes: (entry) => data.get(entry)! }, device);
+    } finally {
+      for (const bytes of data.values()) bytes.dispose();
     }
-    if (!(await reader.isAtEnd())) throw fileError(`expected ${reader.at - length - 8} bytes of data, got more`);
-    return readAll({ header, bytes: (entry) => fromTypedArray(data.get(entry)!) }, device);
   });
 }
 
