@@ -170,17 +170,20 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
   ): boolean {
     const { maxIter, maxEval, toleranceGrad, toleranceChange, lineSearchFn, lr } = group;
     const { grad, loss: lossBefore } = place;
-    state.n_iter++;
-    const isFirst = state.n_iter === 1;
-    put(state, 'd', isFirst ? firstDirection(grad, state) : nextDirection(grad, state, group.historySize!));
-    const direction = state.d as Tensor;
-    if (isTensor(state.prev_flat_grad)) state.prev_flat_grad.copy_(grad);
-    else state.prev_flat_grad = owned(grad.clone() as Tensor);
-    state.prev_loss = lossBefore;
+    // All that may fail for want of memory comes before the state changes: half a state would make every later step fail.
+    const isFirst = state.n_iter === 0;
+    const direction = isFirst ? firstDirection(grad, state) : nextDirection(grad, state, group.historySize!);
     const sum = () => (grad.abs() as Tensor).sum() as Tensor;
     // A copy of a rate that is a tensor: `dispose` releases the state.
     const rate: Num = isTensor(lr) ? (lr.clone() as Tensor) : lr!;
-    put(state, 't', isFirst ? mul(min(1, div(1, sum())), rate) : rate);
+    const distance = isFirst ? mul(min(1, div(1, sum())), rate) : rate;
+    const previous = isTensor(state.prev_flat_grad) ? state.prev_flat_grad : (grad.clone() as Tensor);
+    state.n_iter++;
+    put(state, 'd', direction);
+    if (previous === state.prev_flat_grad) previous.copy_(grad);
+    else state.prev_flat_grad = owned(previous);
+    state.prev_loss = lossBefore;
+    put(state, 't', distance);
     const slope = grad.dot(direction) as Tensor;
     if (less(-toleranceChange!, slope)) return false;
 
