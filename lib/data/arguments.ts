@@ -2,6 +2,7 @@
 import type { Generator } from '../../types/generated/classes';
 import { NativeObject } from '../call/object';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
+import { isTypedArray } from '../tensor/nested';
 
 export type { Generator } from '../../types/generated/classes';
 
@@ -40,6 +41,22 @@ export function lengthOf(fn: string, name: string, dataset: unknown): number {
 export function indexError(fn: string, length: number, index: unknown): TorchError {
   const expected = length === 0 ? 'no index, since there are no samples' : `an index from ${-length} to ${length - 1}`;
   return codedError(RangeError, 'ERR_TORCH_INDEX', `${fn}: expected ${expected}, got ${describe(index)}`);
+}
+
+/** The place of a sample in so many; negative indices count from the end. A bigint is an index too. */
+export function placeOf(fn: string, length: number, index: unknown): number {
+  const at = typeof index === 'bigint' ? Number(index) : index;
+  if (Number.isInteger(at)) {
+    const place = (at as number) < 0 ? length + (at as number) : (at as number);
+    if (place >= 0 && place < length) return place;
+  }
+  throw indexError(fn, length, index);
+}
+
+/** The indices of a batch, as `getItems` takes them. */
+export function demandIndices(fn: string, indices: unknown): asserts indices is ArrayLike<unknown> {
+  if (!Array.isArray(indices) && !isTypedArray(indices))
+    throw argumentError(`${fn}.getItems`, 'indices', 'a list of indices', indices);
 }
 
 /** Sets an own property, also for a key such as `__proto__`. */

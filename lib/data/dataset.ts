@@ -5,7 +5,7 @@ import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { type Generator, generatorOf, indexError, lengthOf } from './arguments';
+import { demandIndices, type Generator, generatorOf, lengthOf, placeOf } from './arguments';
 import type { SampleContext } from './context';
 import { drawing, type Indices, Listed, numbersOf } from './order';
 
@@ -78,7 +78,9 @@ export class TensorDataset extends Dataset<Tensor[]> {
   }
   /** The batch of these rows: one `indexSelect` for each tensor. */
   override getItems(indices: number[]): Tensor[] {
-    return this._rows(new Listed(indices));
+    const fn = 'utils.data.TensorDataset';
+    demandIndices(fn, indices);
+    return this._rows(new Listed(Array.from(indices, (index) => placeOf(fn, this.length, index))));
   }
   /** @internal */
   _rows(indices: Indices): Tensor[] {
@@ -109,7 +111,8 @@ export class Subset<T = any> extends Dataset<T> {
     return this.dataset.getItem(placeIn(this.indices, index), context);
   }
   override getItems(indices: number[], contexts?: SampleContext[]): unknown {
-    const places = indices.map((index) => placeIn(this.indices, index));
+    demandIndices('utils.data.Subset', indices);
+    const places = Array.from(indices, (index) => placeIn(this.indices, index));
     if (typeof this.dataset.getItems === 'function') return this.dataset.getItems(places, contexts);
     return places.map((place, i) => this.dataset.getItem(place, contexts?.[i]));
   }
@@ -119,9 +122,7 @@ export class Subset<T = any> extends Dataset<T> {
 }
 
 export function placeIn(indices: ArrayLike<number>, index: number): number {
-  const place = indices[index < 0 ? indices.length + index : index];
-  if (place !== undefined) return place;
-  throw indexError('utils.data.Subset', indices.length, index);
+  return indices[placeOf('utils.data.Subset', indices.length, index)]!;
 }
 
 /** Datasets one after the other. */
@@ -149,9 +150,8 @@ export class ConcatDataset<T = any> extends Dataset<T> {
     return this.cumulativeSizes.at(-1)!;
   }
   getItem(index: number, context?: SampleContext): T | PromiseLike<T> {
-    const at = index < 0 ? this.length + index : index;
+    const at = placeOf('utils.data.ConcatDataset', this.length, index);
     const which = this.cumulativeSizes.findIndex((end) => at < end);
-    if (which < 0 || at < 0) throw indexError('utils.data.ConcatDataset', this.length, index);
     return this.datasets[which]!.getItem(at - (which === 0 ? 0 : this.cumulativeSizes[which - 1]!), context);
   }
   override get [tensors](): unknown {
@@ -203,10 +203,7 @@ export class ArrayDataset<T> extends Dataset<T> {
     return this.samples.length;
   }
   getItem(index: number): T {
-    const { length } = this.samples;
-    const place = index < 0 ? length + index : index;
-    if (place >= 0 && place < length) return this.samples[place]!;
-    throw indexError('utils.data.DataLoader', length, index);
+    return this.samples[placeOf('utils.data.DataLoader', this.samples.length, index)]!;
   }
 }
 

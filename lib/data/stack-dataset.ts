@@ -3,7 +3,7 @@ import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isPlain } from '../tensor/places';
 import type { Tensor } from '../tensor/tensor';
-import { indexError } from './arguments';
+import { placeOf } from './arguments';
 import type { SampleContext } from './context';
 import { Dataset, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
 
@@ -45,8 +45,7 @@ export class StackDataset<T = any> extends Dataset<T> {
     return this.datasets[0]!.length;
   }
   getItem(index: number, context?: SampleContext): T | PromiseLike<T> {
-    const place = index < 0 ? this.length + index : index;
-    if (!(Number.isInteger(place) && place >= 0 && place < this.length)) throw indexError(FN, this.length, index);
+    const place = placeOf(FN, this.length, index);
     const samples = this.datasets.map((one) => one.getItem(place, context));
     return samples.some(isThenable) ? Promise.all(samples).then((all) => this._named(all)) : this._named(samples);
   }

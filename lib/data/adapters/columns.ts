@@ -7,7 +7,7 @@ import { ownScope } from '../../lifetimes/scope';
 import { tensors } from '../../lifetimes/walk';
 import { isTypedArray } from '../../tensor/nested';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { indexError } from '../arguments';
+import { demandIndices, placeOf } from '../arguments';
 import { Dataset } from '../dataset';
 import { Listed } from '../order';
 
@@ -52,7 +52,11 @@ export function joined(parts: readonly TypedArray[]): Tensor {
   return ownScope(() => ops().cat!(parts.map((part) => fromTypedArray(part)))) as Tensor;
 }
 
-const rowsOf = (column: Columns[string]): number | undefined => (isTensor(column) ? column.shape[0] : column.length);
+const FN = 'utils.data.TableDataset';
+
+/** Undefined for what is neither a tensor nor a list, which is refused later, by its name. */
+const rowsOf = (column: Columns[string] | null | undefined): number | undefined =>
+  isTensor(column) ? column.shape[0] : column?.length;
 
 /** The rows of columns: sample i is `{ name: column[i], … }`; a batch is one `indexSelect` for each tensor. */
 export class TableDataset extends Dataset<Record<string, unknown>> {
@@ -61,7 +65,7 @@ export class TableDataset extends Dataset<Record<string, unknown>> {
 
   constructor(columns: Columns) {
     super();
-    const fn = 'utils.data.TableDataset';
+    const fn = FN;
     if (!isPlainObject(columns) || Object.keys(columns).length === 0) {
       throw argumentError(fn, 'columns', 'an object of tensors and lists', columns);
     }
@@ -83,13 +87,14 @@ export class TableDataset extends Dataset<Record<string, unknown>> {
   }
 
   getItem(index: number): Record<string, unknown> {
-    const at = placeOf(this, index);
+    const at = placeOf(FN, this.length, index);
     return each(this, (column) => (isTensor(column) ? column.select(0, at) : column[at]));
   }
 
   /** The batch of these rows: lists stay lists. */
   override getItems(indices: number[]): Record<string, unknown> {
-    const places = new Listed(indices.map((index) => placeOf(this, index)));
+    demandIndices(FN, indices);
+    const places = new Listed(Array.from(indices, (index) => placeOf(FN, this.length, index)));
     return each(this, (column) =>
       isTensor(column) ? places.rows([column])[0] : places.list().map((at) => column[at]),
     );
@@ -100,12 +105,6 @@ export class TableDataset extends Dataset<Record<string, unknown>> {
   }
 }
 
-// Not private methods: a worker's copy is made without the constructor.
-function placeOf({ length }: TableDataset, index: number): number {
-  const at = index < 0 ? length + index : index;
-  if (Number.isInteger(at) && at >= 0 && at < length) return at;
-  throw indexError('utils.data.TableDataset', length, index);
-}
-
+// Not a private method: a worker's copy is made without the constructor.
 const each = ({ columns }: TableDataset, of: (column: Columns[string]) => unknown): Record<string, unknown> =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, of(column)]));

@@ -1,7 +1,9 @@
 /** The random numbers of transforms: of the sample's generator, or the default one. */
 import { ops } from '../../autograd/tuples';
+import { NativeObject } from '../../call/object';
+import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
-import type { Tensor } from '../../tensor/tensor';
+import { isTensor, type Tensor } from '../../tensor/tensor';
 import type { Generator } from '../arguments';
 
 /** What `getItem` gets as `context`, or any object with a generator. */
@@ -9,8 +11,16 @@ export interface Drawing {
   readonly generator?: Generator | null | undefined;
 }
 
-const from = (drawing: Drawing | undefined): object =>
-  drawing?.generator == null ? {} : { generator: drawing.generator };
+/** A Generator itself has no generator: without the check it would be replaced by the default one. */
+function from(drawing: Drawing | undefined): object {
+  if (drawing === undefined || drawing === null) return {};
+  if (typeof drawing !== 'object' || drawing instanceof NativeObject || isTensor(drawing)) {
+    const expected = "a sample's context, or an object { generator }";
+    throw argumentError('utils.data.transforms', 'context', expected, drawing);
+  }
+  const { generator } = drawing;
+  return generator === undefined || generator === null ? {} : { generator };
+}
 
 const drawn = (make: () => Tensor): number => ownScope(() => Number(make().item()));
 
