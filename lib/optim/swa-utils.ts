@@ -1,6 +1,6 @@
 /** torch.optim.swaUtils: averages of weights. Python's torch/optim/swa_utils.py. */
 import { argumentError } from '../errors/errors';
-import type { Tensor } from '../tensor/tensor';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { cos } from './c-math';
 import { at, demandThat, type Given, perGroup, read } from './lr-scheduler/arguments';
 import { demandOptimizer, groupsOf, LRScheduler } from './lr-scheduler/scheduler';
@@ -69,9 +69,33 @@ export class SWALR extends LRScheduler<{ anneal_epochs: number; _anneal_strategy
 /** The next average of a parameter: `(average, parameter, averagesSoFar)`. */
 export type AverageFunction = (average: Tensor, parameter: Tensor, averaged: number) => Tensor;
 
+function demandTensor(fn: string, name: string, value: unknown): void {
+  if (!isTensor(value)) throw argumentError(`optim.swaUtils.${fn}`, name, 'a Tensor', value);
+}
+
+function demandCount(fn: string, count: unknown): void {
+  if (typeof count === 'number') return;
+  throw argumentError(`optim.swaUtils.${fn}`, 'averaged', 'a number', count);
+}
+
+/** As many averages as parameters. */
+function demandLists(fn: string, averages: unknown, parameters: unknown): void {
+  for (const [name, list] of Object.entries({ averages, parameters })) {
+    if (!Array.isArray(list)) throw argumentError(`optim.swaUtils.${fn}`, name, 'a list of Tensors', list);
+    for (let i = 0; i < list.length; i++) demandTensor(fn, `${name}[${i}]`, list[i]);
+  }
+  const { length } = averages as Tensor[];
+  if ((parameters as Tensor[]).length === length) return;
+  throw argumentError(`optim.swaUtils.${fn}`, 'parameters', `a list of ${length}`, parameters);
+}
+
 /** The mean of all weights so far (stochastic weight averaging). */
-export const getSwaAvgFn = (): AverageFunction => (average, parameter, averaged) =>
-  average.add((parameter.sub(average) as Tensor).div(averaged + 1) as Tensor) as Tensor;
+export const getSwaAvgFn = (): AverageFunction => (average, parameter, averaged) => {
+  demandTensor('getSwaAvgFn', 'average', average);
+  demandTensor('getSwaAvgFn', 'parameter', parameter);
+  demandCount('getSwaAvgFn', averaged);
+  return average.add((parameter.sub(average) as Tensor).div(averaged + 1) as Tensor) as Tensor;
+};
 
 function demandDecay(fn: string, decay: unknown): void {
   if (typeof decay === 'number' && decay >= 0 && decay <= 1) return;
@@ -81,7 +105,11 @@ function demandDecay(fn: string, decay: unknown): void {
 /** An average that keeps `decay` of itself (exponential moving average). */
 export function getEmaAvgFn(decay = 0.999): AverageFunction {
   demandDecay('getEmaAvgFn', decay);
-  return (average, parameter) => (average.mul(decay) as Tensor).add(parameter.mul(1 - decay) as Tensor) as Tensor;
+  return (average, parameter) => {
+    demandTensor('getEmaAvgFn', 'average', average);
+    demandTensor('getEmaAvgFn', 'parameter', parameter);
+    return (average.mul(decay) as Tensor).add(parameter.mul(1 - decay) as Tensor) as Tensor;
+  };
 }
 
 /** Changes all averages of one dtype and device in place: `(averages, parameters, averagesSoFar)`. */
@@ -95,6 +123,8 @@ const isLinear = (tensor: Tensor): boolean => tensor.isFloatingPoint() || tensor
 
 /** `getSwaAvgFn` for several parameters at once. */
 export const getSwaMultiAvgFn = (): MultiAverageFunction => (averages, parameters, averaged) => {
+  demandLists('getSwaMultiAvgFn', averages, parameters);
+  demandCount('getSwaMultiAvgFn', averaged);
   const next = getSwaAvgFn();
   averages.forEach((average, i) => {
     // Python computes the weight as a tensor of float32.
@@ -108,6 +138,7 @@ export function getEmaMultiAvgFn(decay = 0.999): MultiAverageFunction {
   demandDecay('getEmaMultiAvgFn', decay);
   const next = getEmaAvgFn(decay);
   return (averages, parameters, averaged) => {
+    demandLists('getEmaMultiAvgFn', averages, parameters);
     averages.forEach((average, i) => {
       if (isLinear(average)) average.lerp_(parameters[i]!, 1 - decay);
       else average.copy_(next(average, parameters[i]!, averaged));

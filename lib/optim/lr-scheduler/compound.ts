@@ -81,6 +81,7 @@ export class SequentialLR extends Compound {
     const isList = Array.isArray(milestones) && milestones.every(Number.isInteger);
     const expected = `a list of ${all.length - 1} integers, one fewer than schedulers`;
     demandThat(fn, isList && milestones.length === all.length - 1, 'milestones', expected, milestones);
+    demandThat(fn, Number.isInteger(lastEpoch) && lastEpoch >= -1, 'lastEpoch', 'an integer of -1 or more', lastEpoch);
     super(optimizer, all);
     this.#milestones = [...milestones];
     this.lastEpoch = lastEpoch + 1;
