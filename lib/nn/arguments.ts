@@ -3,6 +3,7 @@ import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
 import { isPlainObject, unknownOption } from '../addon/options';
 import { argumentError, codedError } from '../errors/errors';
+import { isTypedArray } from '../tensor/nested';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { pythonBoolean, pythonFloat, pythonNumbers, pythonText } from './python';
@@ -70,7 +71,7 @@ export const text = <T extends string = string>(value?: T, options?: readonly T[
   );
 
 function integersOf(given: unknown, least: number, most: number): number[] | undefined {
-  const array = Array.isArray(given) ? (given as unknown[]) : ArrayBuffer.isView(given) ? [...(given as never)] : null;
+  const array = Array.isArray(given) ? (given as unknown[]) : isTypedArray(given) ? Array.from<unknown>(given) : null;
   if (array === null || array.length < least || array.length > most) return undefined;
   const list = array.map(integerOf);
   return list.includes(undefined) ? undefined : (list as number[]);

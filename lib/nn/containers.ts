@@ -76,8 +76,9 @@ abstract class List<T> extends Container<T> {
   /** @internal */
   _splice(fn: string, index: number, count: number, ...more: T[]): T[] {
     const list = [...this._elements.values()];
-    const place = index < 0 ? index + list.length : index;
-    if (!Number.isInteger(index) || place < 0 || place + count > list.length) {
+    // Before the comparison, which fails for a symbol and reads other values as numbers.
+    const place = !Number.isInteger(index) ? -1 : index < 0 ? index + list.length : index;
+    if (place < 0 || place + count > list.length) {
       throw argumentError(fn, 'index', `a position in a list of ${list.length}`, index);
     }
     const removed = list.splice(place, count, ...more);

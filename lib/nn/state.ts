@@ -20,6 +20,7 @@ import {
   UninitializedParameter,
 } from './parameter';
 import type { Computed } from './utils/computed';
+import { demandPrefix } from './walk';
 
 /** Parameters and buffers by name, and at `…_extra_state` what `getExtraState` of modules gives. */
 export type StateDict = Record<string, Tensor>;
@@ -100,6 +101,7 @@ const refuseCycle = (module: Module) =>
 
 export function stateOf(module: Module, options: StateDictOptions): StateDict {
   const { prefix = '', keepVars = false } = ownOptions('stateDict', options, ['prefix', 'keepVars']);
+  demandPrefix('stateDict', prefix);
   return addState(module, {}, prefix, keepVars, []);
 }
 

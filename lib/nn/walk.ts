@@ -17,7 +17,15 @@ export const walkOptions = (
   fn: string,
   options: WalkOptions | string,
   known: readonly (keyof WalkOptions)[] = ['prefix', 'recurse', 'removeDuplicate'],
-): WalkOptions => ownOptions<WalkOptions>(fn, typeof options === 'string' ? { prefix: options } : options, known);
+): WalkOptions => {
+  const given = ownOptions<WalkOptions>(fn, typeof options === 'string' ? { prefix: options } : options, known);
+  demandPrefix(fn, given.prefix);
+  return given;
+};
+
+export function demandPrefix(fn: string, prefix: unknown): void {
+  if (prefix !== undefined && typeof prefix !== 'string') throw argumentError(fn, 'prefix', 'a string', prefix);
+}
 
 /** `recurse` of the methods that take nothing else. */
 export const recursion = (fn: string, options: Pick<WalkOptions, 'recurse'> | boolean): boolean =>

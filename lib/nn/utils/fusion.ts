@@ -34,6 +34,18 @@ function pair(weight: Tensor, bias: Tensor, likeWeight: Tensor, likeBias: Tensor
   ];
 }
 
+/** Without the check an argument's methods would be called, whatever it is. */
+function demandTensors(fn: string, tensors: Record<string, unknown>, eps: unknown): void {
+  for (const [name, value] of Object.entries(tensors)) {
+    if (!isTensor(value)) throw argumentError(`nn.utils.${fn}`, name, 'a Tensor', value);
+  }
+  if (typeof eps !== 'number') throw argumentError(`nn.utils.${fn}`, 'bnEps', 'a number', eps);
+}
+
+/** Those of tensors that may be missing. */
+const given = (tensors: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(tensors).filter(([, value]) => value !== null && value !== undefined));
+
 /** The weight and bias of a convolution that has the effect of a batch normalization in evaluation after it. */
 export function fuseConvBnWeights(
   convW: Tensor,
@@ -45,6 +57,7 @@ export function fuseConvBnWeights(
   bnB: Tensor | null,
   transpose = false,
 ): Pair {
+  demandTensors('fuseConvBnWeights', { convW, bnRm, bnRv, ...given({ convB, bnW, bnB }) }, bnEps);
   return ownScope(() => {
     const factor = bnW ?? (aten.onesLike(bnRm) as Tensor);
     const root = aten.rsqrt(bnRv.add(bnEps)) as Tensor;
@@ -66,6 +79,7 @@ export function fuseLinearBnWeights(
   bnW: Tensor,
   bnB: Tensor,
 ): Pair {
+  demandTensors('fuseLinearBnWeights', { linearW, bnRm, bnRv, bnW, bnB, ...given({ linearB }) }, bnEps);
   return ownScope(() => {
     const scale = bnW.mul(aten.rsqrt(bnRv.add(bnEps))) as Tensor;
     const weight = linearW.mul(scale.unsqueeze(-1)) as Tensor;

@@ -17,8 +17,9 @@ function listOf(fn: string, parameters: Tensors): Tensor[] {
     throw argumentError(`nn.utils.${fn}`, 'parameters', 'a Tensor or a list of Tensors', parameters);
   }
   const list = [...parameters].map((one) => bare(one));
-  const wrong = list.find((one) => !isTensor(one));
-  if (wrong !== undefined) throw argumentError(`nn.utils.${fn}`, 'parameters', 'Tensors', wrong);
+  // The place, since a hole of the list is undefined.
+  const wrong = list.findIndex((one) => !isTensor(one));
+  if (wrong >= 0) throw argumentError(`nn.utils.${fn}`, 'parameters', 'Tensors', list[wrong]);
   return list;
 }
 

@@ -300,6 +300,7 @@ export function registerParametrization<M extends Module, N extends string>(
 
 /** Whether a tensor of a module is parametrized; without a name, whether any is. */
 export function isParametrized(module: Module, tensorName: string | null = null): boolean {
+  demandModule('isParametrized', 'module', module);
   const lists = listsOf(module);
   if (lists === null) return false;
   return tensorName === null ? lists.length > 0 : lists.has(module._keyOf(tensorName));
@@ -318,7 +319,7 @@ export function removeParametrizations<M extends Module>(
   const given = typeof options === 'boolean' ? { leaveParametrized: options } : options;
   const { leaveParametrized = true } = ownOptions(at(fn), given, ['leaveParametrized']);
   demandModule(fn, 'module', module);
-  if (!isParametrized(module, tensorName)) {
+  if (typeof tensorName !== 'string' || !isParametrized(module, tensorName)) {
     throw argumentError(at(fn), 'tensorName', `a parametrized tensor of ${module.constructor.name}`, tensorName);
   }
   const list = listOf(module, tensorName)!;
@@ -350,6 +351,7 @@ export function removeParametrizations<M extends Module>(
 
 /** The class of a module before its first parametrization. */
 export function typeBeforeParametrizations(module: Module): new (...args: any[]) => Module {
+  demandModule('typeBeforeParametrizations', 'module', module);
   const prototype = Object.getPrototypeOf(module);
   return (isParametrized(module) ? Object.getPrototypeOf(prototype) : prototype).constructor;
 }
