@@ -14,7 +14,19 @@ struct Flags {
   double result = 0;           // the handle of the last op's result, 0 for none
   uint32_t collect = kNone;    // many new bytes await the collector, which should run
   uint32_t recording = kOff;   // ops are recorded into the current strand (native/ops/record.h), not run
-  double ints[128] = {};       // integer lists passed to an op, see lib/call/packed.ts
+  double ints[512] = {};       // lists passed to an op, of integers or handles: see lib/call/packed.ts
+
+  static constexpr uint32_t kPackedLengths = 128;  // a list in `ints` is passed as kPackedLengths * first + length
+
+  // The list of such a number; null for every other number.
+  const double* packed(double number, size_t* length) const {
+    constexpr size_t kRoom = sizeof(ints) / sizeof(double);
+    if (!(number >= 0 && number < 1e6)) return nullptr;
+    const auto code = static_cast<uint32_t>(number);
+    const size_t first = code / kPackedLengths;
+    *length = code % kPackedLengths;
+    return first + *length > kRoom ? nullptr : ints + first;
+  }
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
   // Of `recording`: ops whose results are tensors; all ops; all ops, and the last one's result is not a tensor; like
@@ -39,6 +51,9 @@ inline constexpr FlagName kFlagWords[] = {
 inline constexpr FlagName kFlagOffsets[] = {
     {"Result", offsetof(Flags, result)},
     {"Ints", offsetof(Flags, ints)},
+};
+inline constexpr FlagName kPackingValues[] = {
+    {"Lengths", Flags::kPackedLengths},
 };
 // Values of `collect` and of `recording`.
 inline constexpr FlagName kCollectValues[] = {

@@ -11,7 +11,7 @@ import { Tensor } from '../tensor/tensor';
 import { type Plan, planOf } from './again';
 import { convertDefault } from './convert';
 import { NativeObject } from './object';
-import { packed } from './packed';
+import { packed, packedHandles } from './packed';
 import { type Bound, isNoneByDefault } from './parse';
 import { isInteger, isPlain } from './plain';
 import type { Param, Signature, TypeCode } from './signature';
@@ -52,6 +52,8 @@ export interface Candidate {
   readonly requiresGrad: number;
   /** The positions of lists that are passed in shared memory: those of ops, at most six. */
   readonly packs: readonly number[];
+  /** The same for lists of tensors. */
+  readonly tensorPacks: readonly number[];
   /** Whether integers in place of the only positional parameter, a list, are its elements: `view(2, 3)`. */
   readonly gathers: boolean;
 }
@@ -174,7 +176,11 @@ function candidateOf(
     type.list && type.base === Kind.Int && sources[i] !== DEFAULT ? [i] : [],
   );
   const packs = signature.number >= 0 && lists.length <= 6 ? lists : [];
-  return { signature, sources, defaults, requiresGrad, packs, gathers };
+  const tensorLists = params.flatMap(({ type }, i) =>
+    type.list && type.base === Kind.Tensor && sources[i] !== DEFAULT ? [i] : [],
+  );
+  const tensorPacks = signature.number >= 0 && tensorLists.length <= 3 ? tensorLists : [];
+  return { signature, sources, defaults, requiresGrad, packs, tensorPacks, gathers };
 }
 
 function nameAmong(keys: readonly string[], param: Param, raw: boolean): string | undefined {
@@ -190,7 +196,7 @@ function gathered(positional: readonly unknown[]): unknown {
 }
 
 function take(
-  { signature, sources, defaults, requiresGrad, packs, gathers }: Candidate,
+  { signature, sources, defaults, requiresGrad, packs, tensorPacks, gathers }: Candidate,
   { positional, values: options }: ReadCall,
   self: unknown,
 ): Bound | typeof NO | typeof UNSURE {
@@ -228,6 +234,10 @@ function take(
   for (let i = 0; i < packs.length; i++) {
     const list = values[packs[i]!];
     if (list !== null) values[packs[i]!] = packed(list as number[]);
+  }
+  for (let i = 0; i < tensorPacks.length; i++) {
+    const list = values[tensorPacks[i]!];
+    if (list !== null) values[tensorPacks[i]!] = packedHandles(list as number[]);
   }
   return { signature, values, given: given ?? NO_VALUES, requiresGrad: wanted as boolean };
 }
@@ -299,7 +309,7 @@ function quickList(value: unknown, { base, plain, size, elementNullable }: TypeC
     case Kind.Float:
       return !elementNullable && value.every((one) => isPlain(one, plain)) ? value : UNSURE;
     case Kind.Tensor:
-      return handlesOf(value);
+      return handlesOf(value, elementNullable);
     case Kind.Dimname:
       return typeof value[0] === 'number' ? NO : UNSURE;
     default:
@@ -307,11 +317,11 @@ function quickList(value: unknown, { base, plain, size, elementNullable }: TypeC
   }
 }
 
-function handlesOf(list: readonly unknown[]): unknown {
+function handlesOf(list: readonly unknown[], isNullable: boolean): unknown {
   const handles = new Array<number>(list.length);
   for (let i = 0; i < list.length; i++) {
     const tensor = list[i];
-    const handle = tensor instanceof Tensor ? handleOf(tensor) : UNSURE;
+    const handle = tensor instanceof Tensor ? handleOf(tensor) : tensor === null && isNullable ? 0 : UNSURE;
     if (handle === UNSURE) return UNSURE;
     handles[i] = handle as number;
   }

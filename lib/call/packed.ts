@@ -5,11 +5,14 @@
  */
 import { native } from '../addon/native';
 import { whenTurnEnds } from '../errors/turn';
+import { Flag, Packing, RecordingMode } from '../generated/codes';
 import { isInteger, isNumber } from './plain';
 
-const ring = native.ints;
+const { flags, ints: ring } = native;
 /** Longer lists are passed as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
 const MAX_PACKED = 16;
+/** The same for lists of tensors, of which an op has at most three: a batch is often made of so many samples. */
+const MAX_PACKED_TENSORS = 64;
 /** Longer lists are left to lib/tensor/reading.ts, which refuses too long ones. */
 const MAX_COPIED = 2 ** 16;
 let nextInt = 0;
@@ -64,7 +67,7 @@ export function ints(list: unknown, least = 0): number | number[] | undefined {
       ring[first + i] = value;
     }
     nextInt = first + length;
-    return first * 32 + length;
+    return first * Packing.Lengths + length;
   } finally {
     reading = false;
   }
@@ -78,7 +81,7 @@ export function intsOf(value: unknown, size: number, least = 0): number | number
   const first = nextInt + size > ring.length ? 0 : nextInt;
   for (let i = 0; i < size; i++) ring[first + i] = value;
   nextInt = first + size;
-  return first * 32 + size;
+  return first * Packing.Lengths + size;
 }
 
 /** A copy of an array of numbers; undefined for other values. */
@@ -99,13 +102,20 @@ export function integers(list: unknown): number[] | undefined {
 }
 
 /** The encoding of an internal array of integers: no user code runs before the op reads it. */
-export function packed(list: readonly number[]): number | readonly number[] {
+export function packed(list: readonly number[], most = MAX_PACKED): number | readonly number[] {
   const { length } = list;
-  if (length > MAX_PACKED || (reading && isBeingRead())) return list;
+  if (length > most || (reading && isBeingRead())) return list;
   const first = nextInt + length > ring.length ? 0 : nextInt;
   for (let i = 0; i < length; i++) ring[first + i] = list[i]!;
   nextInt = first + length;
-  return first * 32 + length;
+  return first * Packing.Lengths + length;
+}
+
+/** The same for handles of tensors, 0 for null. Recorded ops and pending tensors, whose codes are negative, need an array. */
+export function packedHandles(list: readonly number[]): number | readonly number[] {
+  if (flags[Flag.Recording] !== RecordingMode.Off) return list;
+  for (let i = 0; i < list.length; i++) if (!(list[i]! >= 0)) return list;
+  return packed(list, MAX_PACKED_TENSORS);
 }
 
 /**

@@ -21,8 +21,8 @@ const isModule = (value: unknown): value is Module =>
  * A copy of a module's properties that another library made (lodash's cloneDeep) has the class, but not the state that the
  * constructor made. Only such an object reads the prototype's property.
  */
-export function refuseForeignCopies(prototype: object): void {
-  Object.defineProperty(prototype, '_state', {
+export function refuseForeignCopies<C extends { prototype: object }>(module: C): C {
+  Object.defineProperty(module.prototype, '_state', {
     get(this: object): never {
       throw codedError(
         TypeError,
@@ -32,6 +32,7 @@ export function refuseForeignCopies(prototype: object): void {
     },
     configurable: true,
   });
+  return module;
 }
 
 export const deepCopyOf = (module: Module, base: Made['base']): Module => copyOf(module, { copies: new Map(), base });

@@ -411,8 +411,7 @@ export class Module {
   }
 }
 
-Object.defineProperty(markCopy(Module), '_names', { value: {}, writable: true });
-refuseForeignCopies(Module.prototype);
+Object.defineProperty(markCopy(refuseForeignCopies(Module)), '_names', { value: {}, writable: true });
 
 /** Sets Python's names of a built-in class's properties. */
 export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {

@@ -33,7 +33,10 @@ class Call : public CallFrame {
     if (napi_get_value_double(env, value, &number) != napi_ok || !(number > 0 && number < handles::kHandleEnd)) {
       return number_tensor(value, index, number);
     }
-    const auto handle = static_cast<handles::Handle>(number);
+    return tensor_of(static_cast<handles::Handle>(number), index);
+  }
+
+  at::Tensor& tensor_of(handles::Handle handle, size_t index) {
     at::Tensor* found = state.slots().use(handle);
     if (found == nullptr) throw DisposedTensor(index, handle);
     // Kernels take the indices of a sparse tensor for offsets without looking at them again.

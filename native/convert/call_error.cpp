@@ -35,17 +35,15 @@ std::string argument_name(const Call* call, size_t index) {
 }
 
 std::string describe_list(Call* call, napi_value list) {
-  uint32_t length = 0;
-  if (napi_get_array_length(call->env, list, &length) != napi_ok) return "?";
-  constexpr uint32_t kShown = 4;
+  constexpr size_t kShown = 4;
+  size_t shown = 0;
   std::string text;
-  for (uint32_t i = 0; i < length && i < kShown; ++i) {
-    napi_value element = nullptr;
-    if (napi_get_element(call->env, list, i, &element) != napi_ok) continue;
-    const at::Tensor* tensor = peek_tensor(*call, element);
-    text += (i == 0 ? "" : ", ") + (tensor == nullptr ? std::string("null") : describe_tensor(*tensor));
-  }
-  if (length > kShown) text += ", and " + std::to_string(length - kShown) + " more";
+  const auto length = peek_tensors(*call, list, [&](const at::Tensor* tensor) {
+    if (shown++ >= kShown) return;
+    text += (shown == 1 ? "" : ", ") + (tensor == nullptr ? std::string("null") : describe_tensor(*tensor));
+  });
+  if (!length) return "?";
+  if (*length > kShown) text += ", and " + std::to_string(*length - kShown) + " more";
   return "[" + text + "]";
 }
 

@@ -45,11 +45,11 @@ bool uses_fractions(Call& call) {
   for (size_t i = 0; i < call.given && i < call.count && i < schema.size(); ++i) {
     const napi_value argument = call.arguments[i];
     if (schema[i].is_tensor_list()) {
-      uint32_t length = 0;
-      if (napi_get_array_length(call.env, argument, &length) != napi_ok) continue;
-      for (uint32_t p = 0; p < length; ++p) {
-        if (has_fractions(call, list_element(call, argument, p))) return true;
-      }
+      bool has_some = false;
+      peek_tensors(call, argument, [&](const at::Tensor* tensor) {
+        has_some = has_some || (tensor != nullptr && has_fractions(tensor->scalar_type()));
+      });
+      if (has_some) return true;
     } else if (schema[i].is_tensor()) {
       if (has_fractions(call, argument)) return true;
     } else {
@@ -110,20 +110,25 @@ int64_t read_int(Call& call, napi_value value, size_t index) {
   throw BadArgument(index, expected_of(Base::Int), describe_value(call.env, value));
 }
 
-Packed read_packed(Call& call, napi_value value) {
-  constexpr uint32_t kLengths = 32;
-  constexpr uint32_t kRoom = sizeof(handles::Flags::ints) / sizeof(double);
+Packed read_packed(const Call& call, napi_value value) {
   // As a double: Deno's integer reader takes an array for the number 0.
   double number = 0;
-  if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number >= 0 && number < 1e6)) return {};
-  const auto code = static_cast<uint32_t>(number);
-  if (code / kLengths + code % kLengths > kRoom) return {};
-  return {call.state.flags().ints + code / kLengths, code % kLengths};
+  if (napi_get_value_double(call.env, value, &number) != napi_ok) return {};
+  Packed packed;
+  packed.first = call.state.flags().packed(number, &packed.length);
+  return packed;
 }
 
 int64_t read_packed_int(Call&, double number, size_t index) {
   if (!is_integer(number)) throw BadArgument(index, expected_of(Base::Int), std::to_string(number));
   return static_cast<int64_t>(number);
+}
+
+at::Tensor& read_packed_tensor(Call& call, double number, size_t index) {
+  if (!(number > 0 && number < handles::kHandleEnd)) {
+    throw BadArgument(index, expected_of(Base::Tensor), std::to_string(number));
+  }
+  return call.tensor_of(static_cast<handles::Handle>(number), index);
 }
 
 double read_double(Call& call, napi_value value, size_t index) {
@@ -245,8 +250,12 @@ bool is_null(Call& call, napi_value value) {
 
 const at::Tensor* peek_tensor(const Call& call, napi_value value) noexcept {
   double number = 0;
-  if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number > 0)) return nullptr;
-  return call.state.slots().find(static_cast<handles::Handle>(number));
+  return napi_get_value_double(call.env, value, &number) == napi_ok ? peek_tensor(call, number) : nullptr;
+}
+
+const at::Tensor* peek_tensor(const Call& call, double handle) noexcept {
+  if (!(handle > 0 && handle < handles::kHandleEnd)) return nullptr;
+  return call.state.slots().find(static_cast<handles::Handle>(handle));
 }
 
 bool is_null_tensor(Call& call, napi_value value) {

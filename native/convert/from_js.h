@@ -56,8 +56,31 @@ int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, Bas
 bool is_null(Call& call, napi_value value);
 // Whether argument `index` is null, undefined or not passed.
 inline bool is_absent(Call& call, size_t index) { return index >= call.given || is_null(call, call.arguments[index]); }
+// A short list of integers or handles is passed in Flags::ints, which costs a tenth of an array: `value` is then a
+// number, Flags::kPackedLengths * first + length (packed() in lib/call/packed.ts). Null for every other value.
+struct Packed {
+  const double* first = nullptr;
+  size_t length = 0;
+};
+Packed read_packed(const Call& call, napi_value value);
 // The tensor of a handle number; null for a pending or a disposed one. Never throws.
 const at::Tensor* peek_tensor(const Call& call, napi_value value) noexcept;
+const at::Tensor* peek_tensor(const Call& call, double handle) noexcept;
+// Calls `fn` with each tensor of a list, as peek_tensor gives it. Returns the length, or nothing if it is not a list.
+template <class Fn>
+c10::optional<size_t> peek_tensors(const Call& call, napi_value list, const Fn& fn) {
+  if (const Packed packed = read_packed(call, list); packed.first != nullptr) {
+    for (size_t i = 0; i < packed.length; ++i) fn(peek_tensor(call, packed.first[i]));
+    return packed.length;
+  }
+  uint32_t length = 0;
+  if (napi_get_array_length(call.env, list, &length) != napi_ok) return c10::nullopt;
+  for (uint32_t i = 0; i < length; ++i) {
+    napi_value element = nullptr;
+    if (napi_get_element(call.env, list, i, &element) == napi_ok) fn(peek_tensor(call, element));
+  }
+  return length;
+}
 bool is_null_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
 // The length of an array. Throws BadArgument with `expected`, or with the type of the elements.
 uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected);
@@ -161,14 +184,8 @@ struct Element<c10::MemoryFormat> {
   }
 };
 
-// A short list of integers is passed in Flags::ints, which costs a tenth of an array: `value` is then a number, 32 *
-// first + length (packed() in lib/call/packed.ts). Null for every other value.
-struct Packed {
-  const double* first = nullptr;
-  size_t length = 0;
-};
-Packed read_packed(Call& call, napi_value value);
 int64_t read_packed_int(Call& call, double number, size_t index);
+at::Tensor& read_packed_tensor(Call& call, double number, size_t index);
 
 template <class T, unsigned N = 8>
 c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
@@ -177,6 +194,13 @@ c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
     if (const Packed packed = read_packed(c, v); packed.first != nullptr) {
       list.reserve(packed.length);
       for (size_t i = 0; i < packed.length; ++i) list.push_back(T(read_packed_int(c, packed.first[i], index)));
+      return list;
+    }
+  }
+  if constexpr (std::is_same_v<T, at::Tensor>) {
+    if (const Packed packed = read_packed(c, v); packed.first != nullptr) {
+      list.reserve(packed.length);
+      for (size_t i = 0; i < packed.length; ++i) list.push_back(read_packed_tensor(c, packed.first[i], index));
       return list;
     }
   }
@@ -243,6 +267,14 @@ struct FromJs<const at::ITensorListRef&> {
 template <>
 struct FromJs<const c10::List<c10::optional<at::Tensor>>&> {
   FromJs(Call& c, size_t i) {
+    if (const Packed packed = read_packed(c, c.arguments[i]); packed.first != nullptr) {
+      list.reserve(packed.length);
+      for (size_t p = 0; p < packed.length; ++p) {
+        const double number = packed.first[p];
+        list.push_back(number == 0 ? c10::optional<at::Tensor>() : read_packed_tensor(c, number, i));
+      }
+      return;
+    }
     const uint32_t length = list_length(c, c.arguments[i], i, Element<c10::optional<at::Tensor>>::base);
     list.reserve(length);
     for (uint32_t p = 0; p < length; ++p) {

@@ -41,6 +41,7 @@ class EnvState {
   uint32_t number() const noexcept { return number_; }
   handles::SlotTable& slots() noexcept { return *slots_; }
   handles::Flags& flags() noexcept { return *flags_; }
+  const handles::Flags& flags() const noexcept { return *flags_; }
   Warnings& warnings() noexcept { return warnings_; }
   ObjectTable<at::Generator>& generators() noexcept { return generators_; }
   accounting::ExternalMemory& external() noexcept { return external_; }

@@ -39,11 +39,21 @@ class HandleScope {
 };
 
 // Adds the value if it may be a handle.
+void add_handle(double number, std::vector<handles::Handle>* handles) {
+  if (number > 0 && number < 9007199254740992.0) handles->push_back(static_cast<handles::Handle>(number));
+}
 void add_handle(napi_env env, napi_value value, std::vector<handles::Handle>* handles) {
   double number = 0;
-  if (napi_get_value_double(env, value, &number) == napi_ok && number > 0 && number < 9007199254740992.0) {
-    handles->push_back(static_cast<handles::Handle>(number));
-  }
+  if (napi_get_value_double(env, value, &number) == napi_ok) add_handle(number, handles);
+}
+
+// Adds the handles of a list in Flags::ints.
+void add_packed(const EnvState& state, napi_env env, napi_value value, std::vector<handles::Handle>* handles) {
+  double number = 0;
+  if (napi_get_value_double(env, value, &number) != napi_ok) return;
+  size_t length = 0;
+  const double* first = state.flags().packed(number, &length);
+  for (size_t i = 0; first != nullptr && i < length; ++i) add_handle(first[i], handles);
 }
 
 // The handles that ops in progress use: their C++ frames hold references into these slots. Any number among the
@@ -55,6 +65,7 @@ std::vector<handles::Handle> handles_in_use(const EnvState& state) {
       uint32_t length = 0;
       if (napi_get_array_length(call->env, call->arguments[i], &length) != napi_ok) {
         add_handle(call->env, call->arguments[i], &handles);
+        add_packed(state, call->env, call->arguments[i], &handles);
         continue;
       }
       for (uint32_t position = 0; position < length; ++position) {

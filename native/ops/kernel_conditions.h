@@ -254,14 +254,15 @@ inline bool start_bags(const at::Tensor& offsets, int64_t indices, int64_t bags)
   return offsets.min().item<int64_t>() == 0 && offsets.lt(indices).sum().item<int64_t>() <= bags;
 }
 
-// Whether embedding_bag finds a bag for each index. Where the last offset is the end of the last bag, the indices after it
-// would be a bag more. The kernel of sums that reads the ends, instead of a list of the bags, ignores them.
+// Whether embedding_bag finds a bag for each index. Where the last offset is the end of the last bag, the indices after
+// it would be a bag more. The kernel of sums that reads the ends, instead of a list of the bags, ignores them.
 inline bool has_bags(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets, int64_t mode,
                      const c10::optional<at::Tensor>& weights, bool include_last_offset, bool is_padded) {
   if (offsets.dim() != 1 || weight.dim() != 2 || (offsets.numel() == 0 && indices.numel() > 0)) return false;
   if (!include_last_offset || !are_readable(offsets)) return true;
   const bool is_weighted = weights.has_value() && weights->defined();
-  const bool reads_ends = mode == 0 && !is_padded && (weight.scalar_type() == at::kFloat || weight.scalar_type() == at::kHalf) &&
+  const bool reads_ends = mode == 0 && !is_padded &&
+                          (weight.scalar_type() == at::kFloat || weight.scalar_type() == at::kHalf) &&
                           weight.stride(1) == 1 && (!is_weighted || (weights->dim() == 1 && weights->stride(0) == 1));
   if (reads_ends) return true;
   const at::NoGradGuard no_grad;

@@ -38,14 +38,15 @@ const { native } = require(path.join(LIB, 'addon/native.js')) as { native: { int
 /** The letter of a type: `const enum` names do not exist in tests, which are compiled file by file. */
 const letterOf = (type: TypeCode | undefined): string | undefined => type?.base;
 
-/** Short lists of integers come through shared memory: 32 × first + length. So does a number for a tensor: -1.5 - where. */
+/** Short lists of integers and of handles (0 for null) come through shared memory: 128 × first + length. So does a number for a tensor: -1.5 - where. */
 const unpacked = (row: number, args: unknown[]) =>
   args.map((arg, i) => {
     const type = signature(row).params[i]?.type;
     if (letterOf(type) === 'W' && typeof arg === 'number' && arg < 0) return [native.ints[-arg - 1.5]];
-    if (typeof arg !== 'number' || type?.list !== true || letterOf(type) !== 'I') return arg;
-    const first = Math.floor(arg / 32);
-    return Array.from(native.ints.subarray(first, first + (arg % 32)));
+    if (typeof arg !== 'number' || type?.list !== true || !'IT'.includes(letterOf(type)!)) return arg;
+    const first = Math.floor(arg / 128);
+    const list = Array.from(native.ints.subarray(first, first + (arg % 128)));
+    return type.elementNullable ? list.map((handle) => handle || null) : list;
   });
 
 class Ran {

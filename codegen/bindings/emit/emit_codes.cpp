@@ -52,6 +52,7 @@ Files emit_codes() {
       enum_text("Which values of a type need no conversion.", "Plain", plain_values()) +
       enum_text("The words of `native.flags`.", "Flag", numbers(kFlagWords)) +
       enum_text("Where the doubles begin in `native.flagsBuffer`, in bytes.", "FlagOffset", numbers(kFlagOffsets)) +
+      enum_text("Of lists that are passed in shared memory.", "Packing", numbers(kPackingValues)) +
       enum_text("Values of `flags[Flag.Collect]`.", "Collect", numbers(kCollectValues)) +
       enum_text("Values of `flags[Flag.Recording]`.", "RecordingMode", numbers(kRecordingValues));
   return {{"lib/generated/codes.d.ts", fill(js::kCodes, {{"enums", enums}})}};
