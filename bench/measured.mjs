@@ -3,6 +3,7 @@ import { measureCalls } from './measure/calls.mjs';
 import { measureData } from './measure/data.mjs';
 import { measureDdp } from './measure/ddp.mjs';
 import { measureDigits } from './measure/digits.mjs';
+import { measureEveryday } from './measure/everyday.mjs';
 import { measureExamples } from './measure/examples.mjs';
 import { measureFiles } from './measure/files.mjs';
 import { measureGuards } from './measure/guards.mjs';
@@ -32,6 +33,7 @@ export const measurements = (plan, python, chosen) => ({
   memory: once(() => measureMemory(chosen.has('memory') ? Object.keys(plan.loops) : goalLoops, plan, python)),
   digits: once(() => measureDigits(plan, python)),
   calls: once(() => measureCalls(plan, chosen.has('calls'))),
+  everyday: once(() => measureEveryday(plan, python)),
   examples: once(() => measureExamples(plan, python)),
   guards: once(() => measureGuards(plan)),
   optim: once(() => measureOptim(plan, python)),

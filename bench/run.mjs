@@ -22,6 +22,7 @@ import { compareSection } from './sections/compare.mjs';
 import { dataSection } from './sections/data.mjs';
 import { ddpSection } from './sections/ddp.mjs';
 import { digitsSection } from './sections/digits.mjs';
+import { everydaySection } from './sections/everyday.mjs';
 import { examplesSection } from './sections/examples.mjs';
 import { filesSection } from './sections/files.mjs';
 import { goalsSection } from './sections/goals.mjs';
@@ -46,6 +47,7 @@ const sections = {
   goals: goalsSection,
   ops: opsSection,
   calls: callsSection,
+  everyday: everydaySection,
   guards: guardsSection,
   scopes: scopesSection,
   digits: digitsSection,
@@ -90,7 +92,7 @@ function readOptions() {
         only: {
           type: 'string',
           default:
-            'goals,ops,calls,guards,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
+            'goals,ops,calls,everyday,guards,scopes,digits,optim,train,data,files,examples,load,memory,async,audit,http,pprof,reports',
         },
       },
     }).values;
