@@ -1,15 +1,20 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 
 import { native } from '../addon/native';
+import { raw } from '../addon/wrappers';
+import { packedHandles } from '../call/packed';
+import { f } from '../call/runtime';
 import { argumentError, describe, refusal } from '../errors/errors';
 import { isComplex } from '../errors/values';
 import { Flag, RecordingMode } from '../generated/codes';
 import { ownScope } from '../lifetimes/scope';
 import { isPendingTensor } from '../tensor/pending';
 import { readValue } from '../tensor/reading';
-import { isGenuine, isTensor, type Tensor } from '../tensor/tensor';
+import { isGenuine, isTensor, type Tensor, wrap } from '../tensor/tensor';
 
 const { flags } = native;
+const INDEX = raw.aten!.index!.Tensor!;
+const INDEX_PUT_ = raw.aten!.index_put_!.default!;
 
 /** Part of a dimension, like Python's `start:stop:step`. null: from the beginning, to the end, every element. */
 export class Slice<
@@ -101,7 +106,7 @@ function consumed(index: Plain): number {
 }
 
 /** Applies integers, slices and new dimensions as views; collects tensor indices for one final index op. */
-function view(fn: string, self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
+function view(fn: string, self: Tensor, given: readonly Index[]): Chosen {
   const indices = given.map((index, position) => plain(fn, index, position, self));
   const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
   const dims = self.ndim;
@@ -140,13 +145,15 @@ function view(fn: string, self: Tensor, given: readonly Index[]): { view: Tensor
   }
   // As in PyTorch: with trailing nulls after a mask, libtorch would fill the wrong elements.
   while (advanced.length > 0 && advanced[advanced.length - 1] === null) advanced.pop();
-  return { view: result, advanced };
+  return { view: result, advanced, isQuick: false };
 }
 
 /** What `indices` choose of a tensor: a view, which is the tensor itself if none is needed, and tensor indices into it. */
 interface Chosen {
   readonly view: Tensor;
   readonly advanced: (Tensor | null)[];
+  /** By quick(): all are tensors that an op takes as they are. */
+  readonly isQuick: boolean;
 }
 
 const isWhole = ({ start, stop, step }: Slice) => start === null && stop === null && (step === null || step === 1);
@@ -206,8 +213,11 @@ function quick(self: Tensor, indices: readonly Index[]): Chosen | undefined {
     return giveUp(); // view() throws it again, with the name of this function
   }
   while (advanced.length > 0 && advanced[advanced.length - 1] === null) advanced.pop();
-  return { view: result, advanced };
+  return { view: result, advanced, isQuick: true };
 }
+
+const handlesOf = (list: readonly (Tensor | null)[]) =>
+  packedHandles(list.map((tensor) => (tensor === null ? 0 : tensor._handle)));
 
 /** Removes leading dimensions of size 1, as PyTorch does on assignment: they broadcast anyway. */
 function withoutLeadingOnes(value: Tensor): Tensor {
@@ -226,7 +236,7 @@ export function at(self: Tensor, indices: readonly Index[]): Tensor {
   if (found !== undefined && found.advanced.length === 0) return found.view === self ? self.alias() : found.view;
   if (found !== undefined) {
     try {
-      return found.view.index(found.advanced);
+      return wrap(f[INDEX]!(found.view._handle, handlesOf(found.advanced)))!;
     } finally {
       release(found, self);
     }
@@ -244,7 +254,7 @@ function release({ view: made }: Chosen, self: Tensor): void {
 }
 
 /** Writes a value into what was chosen of `self`. */
-function write(self: Tensor, { view: chosen, advanced }: Chosen, value: unknown): void {
+function write(self: Tensor, { view: chosen, advanced, isQuick }: Chosen, value: unknown): void {
   const source = isTensor(value) ? value : undefined;
   if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
     const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';
@@ -252,7 +262,8 @@ function write(self: Tensor, { view: chosen, advanced }: Chosen, value: unknown)
   }
   if (advanced.length > 0) {
     const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
-    chosen.indexPut_(advanced, filled);
+    if (isQuick && isGenuine(filled)) f[INDEX_PUT_]!(chosen._handle, handlesOf(advanced), filled._handle, false);
+    else chosen.indexPut_(advanced, filled);
   } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));
   else chosen.fill_(value as number);
 }

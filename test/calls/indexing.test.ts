@@ -1,6 +1,6 @@
 /** `at` and `set` where PyTorch's rules are easy to get wrong. Expected values are PyTorch's. */
 import torch from 'libtorch-node';
-import { balanced, untyped } from '../support/torch';
+import { balanced, thrown, untyped } from '../support/torch';
 
 /** Runs `fn` in a scope and checks that it does not leak. */
 const scoped = (fn: () => void): void => balanced(() => torch.scope(fn));
@@ -116,3 +116,55 @@ test('sparse tensors are read as in Python, and refuse to be assigned to', () =>
       "set: argument 'self': expected a strided tensor, got one of the layout sparse_coo, which cannot be assigned to",
     );
   }));
+
+describe('indices that a few ops apply one after another, without a scope', () => {
+  test.each<[string, (t: any) => unknown]>([
+    ['a position outside, after one inside', (t) => t.at(1, 9)],
+    ['more positions than dimensions', (t) => t.at(1, 1, 1, 1)],
+    ['more whole slices than dimensions', (t) => t.at(...Array.from({ length: 4 }, () => torch.slice()))],
+    ['more tensors than dimensions', (t) => t.at(...Array.from({ length: 4 }, () => torch.tensor([0n])))],
+    ['two ellipses', (t) => t.at(0, '...', '...')],
+    ['an index tensor with a position outside', (t) => t.at(0, torch.tensor([9n]))],
+    ['a text', (t) => t.at(0, '1:2')],
+    ['a fraction', (t) => t.at(0, 0.5)],
+    ['a write outside', (t) => t.set([1, 9], 0)],
+    ['a write of what is not a value', (t) => t.set([1, 1], 'x')],
+  ])('%s: an error with a code, and nothing is left', (_, use) => {
+    const t = untyped.ones([2, 3, 4]);
+    balanced(() => {
+      const { code } = thrown(() => torch.scope(() => use(t)));
+      expect(code).toMatch(/^ERR_TORCH_/);
+    });
+    // Without a scope around it: the views in between are not left to the collector either.
+    const index = torch.tensor([9n]);
+    const before = torch.memory().tensors;
+    expect(() => t.at(0, 1, index)).toThrow();
+    expect(() => t.at(0, 1, 9)).toThrow();
+    expect(() => t.set([0, 1, 9], 1)).toThrow();
+    expect(torch.memory().tensors).toBe(before);
+    torch.disposeAll([t, index]);
+  });
+
+  test('results are all that is left', () => {
+    const t = untyped.ones([2, 3, 4]);
+    const mask = torch.tensor([true, false, true]);
+    const before = torch.memory().tensors;
+    const made = [t.at(1, 2), t.at(1, mask), t.at('...', null, 0), t.at(torch.slice(), torch.slice(0, 2), 1), t.at()];
+    t.set([0, mask], 5);
+    t.set([1, torch.slice(), 0], 7);
+    expect(torch.memory().tensors).toBe(before + made.length);
+    expect(made.map(({ shape }: any) => shape)).toEqual([[4], [2, 4], [2, 3, 1], [2, 2], [2, 3, 4]]);
+    expect(t.sum().item()).toBe(24 + 8 * 4 + 3 * 6);
+    torch.disposeAll([t, mask, ...made]);
+  });
+
+  test('in torch.run they are recorded', async () => {
+    const sums = await torch.run((T: any) => {
+      const t = T.ones([2, 3, 4]);
+      t.set([0, torch.slice(0, 1)], 3);
+      return [t.at(0, 0).sum(), t.at('...', 0).sum(), t.at([1, 0], 1).sum()];
+    });
+    expect((sums as any[]).map((sum) => sum.item())).toEqual([12, 8, 8]);
+    torch.disposeAll(sums as any);
+  });
+});
