@@ -214,28 +214,30 @@ export interface BackwardManyOptions {
 
 const backwardManyOptions = ['gradTensors', 'retainGraph', 'createGraph', 'inputs'] as const;
 
-type GradTensors = Tensor | Iterable<Tensor | null> | null | undefined;
-
 /**
  * Accumulates the gradients of several tensors at once into the `grad` of the leaves that they were computed from:
  * Python's `torch.autograd.backward`. `gradTensors` may be left out where each has one element.
  */
-export function backward(tensors: Tensors, options?: BackwardManyOptions & { gradTensors?: GradTensors }): void;
-export function backward(tensors: Tensors, gradTensors: GradTensors, options?: BackwardManyOptions): void;
 export function backward(
   tensors: Tensors,
-  gradTensors: GradTensors,
+  options?: BackwardManyOptions & { gradTensors?: Tensor | Iterable<Tensor | null> | null | undefined },
+): void;
+export function backward(
+  tensors: Tensors,
+  gradTensors: Tensor | Iterable<Tensor | null> | null | undefined,
+  options?: BackwardManyOptions,
+): void;
+export function backward(
+  tensors: Tensors,
+  gradTensors: Tensor | Iterable<Tensor | null> | null | undefined,
   retainGraph: BackwardManyOptions['retainGraph'],
   createGraph?: BackwardManyOptions['createGraph'] | Omit<BackwardManyOptions, 'retainGraph'>,
   options?: Pick<BackwardManyOptions, 'inputs'>,
 ): void;
 export function backward(tensors: Tensors, ...passed: unknown[]): void {
-  const given = furtherOptions<BackwardManyOptions & { gradTensors?: GradTensors }>(
-    'autograd.backward',
-    backwardManyOptions.slice(0, 3),
-    backwardManyOptions,
-    passed,
-  );
+  const given = furtherOptions<
+    BackwardManyOptions & { gradTensors?: Tensor | Iterable<Tensor | null> | null | undefined }
+  >('autograd.backward', backwardManyOptions.slice(0, 3), backwardManyOptions, passed);
   const from = tensorsOf('autograd.backward', 'tensors', tensors);
   const gradients = optionalTensorsOf('autograd.backward', 'gradTensors', given.gradTensors);
   const into =

@@ -52,7 +52,7 @@ void Step::run() {
   const AutocastGuard autocast(autocast_);
   recording.put_now();
   torch::jit::Stack stack = arguments;
-  handles::keeping_shapes(row, arguments, [&] { call(&stack); });
+  handles::keeping_shapes(row.resized(), arguments, [&] { call(&stack); });
   for (size_t i = 0; i < cells.size(); ++i) cells[i] = stack[i].toTensor();
   result = std::move(stack);
   done = true;

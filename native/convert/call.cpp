@@ -47,7 +47,7 @@ napi_value run_once(Call& call, Body body) {
 }
 
 napi_value run_body(Call& call, Body body) {
-  const uint64_t resized = call.is_op ? handles::KeptShapes::resized_by(*call.row) : 0;
+  const uint64_t resized = call.is_op ? call.row->resized() : 0;
   if (resized == 0) return run_once(call, body);
   handles::KeptShapes shapes;
   keep_shapes(call, resized, &shapes);

@@ -9,11 +9,9 @@
 #include <c10/util/SmallVector.h>
 
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "native/handles/storage_of.h"
-#include "native/schema/op_table.h"
 
 namespace ltn::handles {
 
@@ -46,14 +44,6 @@ inline bool has_bounds(const at::Tensor& tensor) {
 // Lifetime: one call of an op. Thread: the one that runs it.
 class KeptShapes {
  public:
-  // The arguments whose shapes the op may change, as bits. In-place ops write to their first argument and keep its
-  // shape, but for resize_ and resize_as_; an `out` is never the first.
-  static uint64_t resized_by(const OpRow& row) noexcept {
-    const uint64_t written = row.mutated & ~(OpRow::kWritesElsewhere | OpRow::kMayOutgrow);
-    if ((written & 1) == 0) return written;
-    return std::strncmp(row.name, "aten::resize_", sizeof("aten::resize_") - 1) == 0 ? written : written & ~uint64_t{1};
-  }
-
   void keep(const at::Tensor& tensor) {
     if (!tensor.defined() || !has_bounds(tensor)) return;
     kept_.push_back({tensor, {}, {}, tensor.storage_offset()});
@@ -79,10 +69,9 @@ class KeptShapes {
   c10::SmallVector<Kept, 1> kept_;
 };
 
-// Runs `call`, of an op with boxed `arguments`.
+// Runs `call`, of an op with boxed `arguments`. `resized`: those whose shapes it may change, as bits.
 template <class Call>
-void keeping_shapes(const OpRow& row, const std::vector<c10::IValue>& arguments, const Call& call) {
-  const uint64_t resized = KeptShapes::resized_by(row);
+void keeping_shapes(uint64_t resized, const std::vector<c10::IValue>& arguments, const Call& call) {
   if (resized == 0) return call();
   KeptShapes shapes;
   for (size_t i = 0; i < arguments.size(); ++i) {

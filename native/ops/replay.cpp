@@ -310,7 +310,7 @@ void Replay::call_boxed(const Op& op, std::vector<at::Tensor>* registers, torch:
     }
   }
   const auto call = [&] { op.own_modes ? call_in_own_modes(step, stack) : step.call_boxed(stack); };
-  handles::keeping_shapes(step.row, *stack, call);
+  handles::keeping_shapes(step.row.resized(), *stack, call);
 }
 
 std::vector<at::Tensor> Replay::run(const std::vector<at::Tensor>& inputs, const OpStep** failed) const {

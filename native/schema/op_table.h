@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace c10 {
@@ -33,6 +34,14 @@ struct OpRow {
   AnyFunction function;        // at::_ops::add_Tensor::call, with the signature known to `invoke`
   uint64_t mutated;            // bit i: argument i is written to; its storage may change or grow
   BoxedCheck check = nullptr;  // of an op with a guard; `function` checks by itself
+
+  // The arguments whose shapes the op may change, as bits. In-place ops write to their first argument and keep its
+  // shape, but for resize_ and resize_as_; an `out` is never the first.
+  uint64_t resized() const noexcept {
+    const uint64_t written = mutated & ~(kWritesElsewhere | kMayOutgrow);
+    if ((written & 1) == 0) return written;
+    return std::strncmp(name, "aten::resize_", sizeof("aten::resize_") - 1) == 0 ? written : written & ~uint64_t{1};
+  }
 };
 
 // The data of a JS function: the row and the environment it was created in.

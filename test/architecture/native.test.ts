@@ -39,7 +39,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     distributed: ['async', 'errors'],
     async: ['compat.h', 'errors', 'handles', 'schema'],
     share: ['audit'],
-    handles: ['accounting', 'audit', 'schema'],
+    handles: ['accounting', 'audit'],
     cuda: ['accounting'],
     accounting: ['audit', 'compat.h'],
     audit: ['checksum'],
