@@ -111,10 +111,13 @@ export function packed(list: readonly number[], most = MAX_PACKED): number | rea
   return first * Packing.Lengths + length;
 }
 
-/** The same for handles of tensors, 0 for null. Recorded ops and pending tensors, whose codes are negative, need an array. */
+/**
+ * The same for handles of tensors, 0 for null. Recorded ops and pending tensors, whose codes are negative, need an array, and
+ * native code refuses what is forged.
+ */
 export function packedHandles(list: readonly number[]): number | readonly number[] {
   if (flags[Flag.Recording] !== RecordingMode.Off) return list;
-  for (let i = 0; i < list.length; i++) if (!(list[i]! >= 0)) return list;
+  for (const handle of list) if (typeof handle !== 'number' || !(handle >= 0)) return list;
   return packed(list, MAX_PACKED_TENSORS);
 }
 

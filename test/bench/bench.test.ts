@@ -38,6 +38,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Goals',
     'Ops',
     'Calls',
+    'Everyday calls',
     'Guards',
     'Scopes',
     'Digits',

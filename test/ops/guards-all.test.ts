@@ -93,6 +93,13 @@ const direct: Record<string, Record<string, [call: () => unknown, message: strin
       () => aten.set_.source_Storage_storage_offset(torch.ones([1]), torch.ones([64]).storage(), 64, [1]),
       'storageOffset: expected',
     ],
+    'embedding_bag.padding_idx': [
+      () =>
+        aten.embedding_bag.padding_idx(
+          ...[torch.ones([3, 2]), zeros([2]), torch.tensor([0n, 1n]), false, 0, false, null, true, 0],
+        ),
+      'offsets: expected',
+    ],
     'set_.source_Storage': [
       () => aten.set_.source_Storage(torch.ones([1]), withoutMemory().storage()),
       'source: expected a storage with memory',
