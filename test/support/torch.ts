@@ -67,6 +67,7 @@ const MAX_WAIT_MS = 10_000;
 const live = () => ({ ...counts(), allocatedBytes: torch.memory().allocatedBytes });
 type Live = ReturnType<typeof live>;
 const NOTHING: Live = { tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0 };
+const isSame = (a: Live, b: Live) => Object.entries(a).every(([name, count]) => b[name as keyof Live] === count);
 
 /**
  * What Jest itself keeps of earlier files of this process. Each file has its own globals, but Node's modules are shared (what
@@ -83,22 +84,37 @@ const kept = () => shared[KEPT] ?? NOTHING;
  */
 beforeAll(async () => {
   await turns();
-  for (const from = performance.now(); settled().tensors > kept().tensors && performance.now() - from < MAX_WAIT_MS; ) {
+  for (const from = performance.now(); freeGarbage().tensors > kept().tensors; ) {
+    if (performance.now() - from > MAX_WAIT_MS) break;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   shared[KEPT] = live();
 });
 
 /**
- * The counts of handles once the garbage of earlier tests is freed. Freed objects may have held others, so collections
- * continue, with pauses, until one frees nothing. If nothing is live but what was kept before the tests of this file, there is
- * nothing to free.
+ * The counts of handles once the garbage of earlier tests is freed. If nothing is live, there is nothing to free; and what
+ * several calls in turn have not freed is held. Fewer calls do not tell: V8 drops the code of an earlier file, and with it the
+ * tensors of its module, only after some collections.
  */
 export function settled(): Counts {
+  const present = live();
+  if (isSame(present, NOTHING) || (inVain >= ENOUGH && isSame(present, after))) return counts();
+  const result = freeGarbage();
+  const now = live();
+  inVain = isSame(now, present) ? inVain + 1 : 0;
+  after = now;
+  return result;
+}
+
+/** How many calls of settled() in turn have freed nothing, and what was live after the last one. */
+let inVain = 0;
+let after = NOTHING;
+const ENOUGH = 4;
+
+/** Freed objects may have held others, so collections continue, with pauses, until one frees nothing. */
+function freeGarbage(): Counts {
   const clock = new Int32Array(new SharedArrayBuffer(4));
   let last = counts();
-  const present = live();
-  if (Object.entries(kept()).every(([name, count]) => present[name as keyof Live] === count)) return last;
   for (let quiet = 0, tries = 0; quiet < 2 && tries < 100; tries++) {
     if (quiet === 0 && tries > 0) Atomics.wait(clock, 0, 0, 10);
     endCompiling();
