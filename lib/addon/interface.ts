@@ -314,6 +314,15 @@ export interface Native extends AuditNative {
   /** The holder of a new model. */
   modelFreeze(model: number, preservedAttrs: readonly string[], optimizeNumerics: boolean): unknown;
   modelOptimize(model: number, otherMethods: readonly string[]): unknown;
+  /** The parts and tensors by name: see lib/jit/scripted.ts. */
+  modelTree(model: number): unknown;
+  /** `place`: in the parts of modelTree. */
+  modelTrainPart(model: number, place: number, mode: boolean): void;
+  modelIsPartTraining(model: number, place: number): boolean;
+  /** The holder of a model with tensors of its own. */
+  modelCopy(model: number): unknown;
+  /** Appends to an open file. Returns the errno of the write that failed, or 0. */
+  modelSave(model: number, descriptor: number): number;
 
   /** Whether this libtorch can load AOTInductor packages. */
   hasPackages(): boolean;

@@ -175,6 +175,7 @@ const most: Readonly<Record<string, number>> = {
   'jit.load': 2,
   'jit.freeze': 3,
   'jit.optimizeForInference': 2,
+  'jit.save': 2,
   'TensorLogger.start': 1,
   setPrintOptions: 1,
   disposeAll: 1,

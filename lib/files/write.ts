@@ -1,6 +1,7 @@
 /** Atomic file writes. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
+import { getSystemErrorMap } from 'node:util';
 import { native } from '../addon/native';
 import { codedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
@@ -58,6 +59,14 @@ export class WholeFile implements Sink, FileSink {
     const rest = ownScope(() => bytesOfTensor(tensor.narrow(0, written, (tensor.numel as number) - written) as Tensor));
     sum?.add(rest);
     this.put(rest);
+  }
+
+  /** Lets native code append: `write` gives the errno of the write that failed, or 0. */
+  putBy(write: (descriptor: number) => number): void {
+    const errno = write(this.#fd);
+    if (errno === 0) return;
+    const [code, text] = getSystemErrorMap().get(-errno) ?? ['EIO', 'i/o error'];
+    throw Object.assign(new Error(`${code}: ${text}, write`), { errno: -errno, code, syscall: 'write' });
   }
 
   /** Replaces bytes that were written. */

@@ -18,6 +18,7 @@ import { moduleOf } from './module';
 
 export type { AsyncScriptModule } from './module';
 export { type FreezeOptions, freeze, type OptimizeForInferenceOptions, optimizeForInference } from './optimize';
+export { save } from './save';
 export type { ModelInput } from './values';
 
 export interface LoadModelOptions<V extends string = Device> extends LoadLimits, MapOptions {

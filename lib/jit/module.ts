@@ -7,9 +7,15 @@ import type { Strand } from '../async/strand';
 import { classes } from '../call/classes';
 import { NativeObject } from '../call/object';
 import { argumentError } from '../errors/errors';
+import type { FilePath } from '../files/paths';
 import { Flag, RecordingMode } from '../generated/codes';
+import { ownScope } from '../lifetimes/scope';
+import type { Module } from '../nn/module';
+import type { IncompatibleKeys, LoadStateDictOptions, StateDict, StateDictOptions } from '../nn/state';
 import { bodyNow, isPendingTensor, PendingValue } from '../tensor/pending';
-import { type Tensor, wrapElement } from '../tensor/tensor';
+import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
+import { type Model, modelOf } from './model';
+import { saveModel } from './save';
 import { decode, encode, type ModelInput } from './values';
 
 /** A model's methods on a pool thread. The last argument may be `{ signal }`. See docs/async.md. */
@@ -34,18 +40,24 @@ declare module '../../types/generated/classes' {
     namedBuffers(): Record<string, Tensor>;
     /** Moves the model to a device, including tensors obtained from it. */
     to<const V extends string>(device: DeviceLike<V>): this;
+    /**
+     * The model as a `torch.nn.Module` on the same memory: its parts by name, gradients, state dicts, hooks. The same object
+     * each time. As the property of a Module the model is taken for it. Such a model belongs to no scope.
+     */
+    asModule(): Module;
+    /** Parameters and buffers by name, as of a Module: new handles that share the model's memory. */
+    stateDict(options?: StateDictOptions): StateDict;
+    /** Copies the tensors of a state dict into the parameters and buffers. Changes nothing if a key or shape does not fit. */
+    loadStateDict(dict: object, options?: LoadStateDictOptions): IncompatibleKeys;
+    /** A model with tensors of its own. */
+    deepCopy(): ScriptModule;
+    /**
+     * Writes the file that `torch.jit.load` reads, here and in Python.
+     *
+     * @throws ERR_TORCH_MODEL if libtorch cannot save it, such as one of `optimizeForInference`
+     */
+    save(path: FilePath): void;
   }
-}
-
-/** An instance of the class, from this copy of the library or another one. */
-type Model = ScriptModule & { _live(): number };
-
-export const isModel = (value: unknown): value is Model =>
-  value instanceof NativeObject && value._class === 'ScriptModule';
-
-function modelOf(self: unknown, member: string): Model {
-  if (isModel(self)) return self;
-  throw argumentError(`ScriptModule.${member}`, 'this', 'a ScriptModule', self);
 }
 
 /** Native code returns a list, or the method's error. */
@@ -89,9 +101,18 @@ export function takeOptions(args: unknown[]): RunOptions {
   return { signal };
 }
 
+/** What `asModule` has made. */
+const asModules = new WeakMap<Model, Module>();
+/** Loaded when it is first used: a program that serves models does not need torch.nn. */
+const scripted = () => require('./scripted') as typeof import('./scripted');
+
 const members = {
   forward(this: unknown, ...args: unknown[]): unknown {
-    return callMethod(modelOf(this, 'forward'), 'forward', args);
+    const model = modelOf(this, 'forward');
+    const module = asModules.get(model);
+    // Hooks run around the Module's forward, which calls `call`.
+    if (module !== undefined && module._callHooks !== null) return module.forward(...args);
+    return callMethod(model, 'forward', args);
   },
   call(this: unknown, method: string, ...args: unknown[]): unknown {
     return callMethod(modelOf(this, 'call'), method, args);
@@ -127,6 +148,37 @@ const members = {
       throw argumentError('ScriptModule.to', 'device', "a device such as 'cuda:0'", device);
     native.modelTo(model._live(), device);
     return model;
+  },
+  asModule(): Module {
+    const model = modelOf(this, 'asModule');
+    const made = asModules.get(model) ?? scripted().moduleOfModel(model);
+    asModules.set(model, made);
+    return made;
+  },
+  stateDict(options?: StateDictOptions): StateDict {
+    const model = modelOf(this, 'stateDict');
+    return scripted().withModule(model, asModules.get(model), (module) => module.stateDict(options));
+  },
+  loadStateDict(dict: object, options?: LoadStateDictOptions): IncompatibleKeys {
+    const model = modelOf(this, 'loadStateDict');
+    return scripted().withModule(model, asModules.get(model), (module) => module.loadStateDict(dict, options));
+  },
+  deepCopy(): ScriptModule {
+    const model = modelOf(this, 'deepCopy');
+    return ownScope(() => moduleOf(wrap(native.modelCopy(model._live()))!));
+  },
+  save(path: FilePath): void {
+    saveModel('ScriptModule.save', modelOf(this, 'save'), path);
+  },
+  dispose(): void {
+    const model = modelOf(this, 'dispose');
+    const module = asModules.get(model);
+    asModules.delete(model);
+    NativeObject.prototype.dispose.call(model);
+    module?.dispose(); // its handles hold the memory too
+  },
+  [Symbol.dispose](): void {
+    modelOf(this, 'dispose').dispose();
   },
   [Symbol.for('nodejs.util.inspect.custom')](this: unknown): string {
     const model = modelOf(this, 'inspect');

@@ -5,7 +5,8 @@ import { isOptions, ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { wrap } from '../tensor/tensor';
-import { isModel, moduleOf } from './module';
+import { isModel } from './model';
+import { moduleOf } from './module';
 
 export interface FreezeOptions {
   /** Methods and attributes to keep besides `forward`; a part's as `'part.name'`. Default: none. */

@@ -12,7 +12,7 @@ export const late = {
     Store TCPStore trace ReduceOp
   `),
   inductor: names('AotiPackage aotiLoadPackage'),
-  jit: names('freeze optimizeForInference load'),
+  jit: names('freeze optimizeForInference save load'),
   nn: names(`
     GRUCell LSTMCell RNNCell RNNCellBase Identity ParameterDict ParameterList EmbeddingBag init Bilinear
     Linear Module LocalResponseNorm parallel SyncBatchNorm Buffer Parameter UninitializedBuffer UninitializedParameter RNNBase GLU

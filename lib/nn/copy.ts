@@ -1,10 +1,12 @@
 /** Copies of modules. */
 
+import type { ScriptModule } from '../../types/generated/classes';
 import { inGradMode } from '../autograd/mode';
+import { NativeObject } from '../call/object';
 import { codedError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Module } from './module';
-import { Buffer, held, Parameter, UninitializedBuffer } from './parameter';
+import { Buffer, held, owned, Parameter, UninitializedBuffer } from './parameter';
 import { attach } from './utils/computed';
 
 interface Made {
@@ -16,6 +18,9 @@ interface Made {
 
 const isModule = (value: unknown): value is Module =>
   typeof value === 'object' && value !== null && '_state' in value && '_keyOf' in value;
+
+/** The Module of a TorchScript model: see lib/jit/scripted.ts. */
+const isOfModel = (module: Module): module is Module & { _copied(): Module } => '_copied' in module;
 
 /**
  * A copy of a module's properties that another library made (lodash's cloneDeep) has the class, but not the state that the
@@ -40,6 +45,11 @@ export const deepCopyOf = (module: Module, base: Made['base']): Module => copyOf
 function copyOf(module: Module, made: Made): Module {
   const known = made.copies.get(module);
   if (known !== undefined) return known as Module;
+  if (isOfModel(module)) {
+    const copy = module._copied();
+    made.copies.set(module, copy);
+    return copy;
+  }
   // A module of the same classes, whose constructors do not run.
   const copy = Reflect.construct(made.base, [], module.constructor as never) as Module;
   made.copies.set(module, copy);
@@ -65,6 +75,12 @@ function copyOf(module: Module, made: Made): Module {
 
 function copyOfValue(value: unknown, made: Made): unknown {
   if (isModule(value)) return copyOf(value, made);
+  if (value instanceof NativeObject && value._class === 'ScriptModule') {
+    const known = made.copies.get(value) ?? (value as unknown as ScriptModule).deepCopy();
+    made.copies.set(value, known);
+    owned((known as NativeObject)._token); // it may outlive the scope, as the copy's parameters do
+    return known;
+  }
   if (isTensor(value)) {
     const known = made.copies.get(value);
     if (known !== undefined) return known;

@@ -29,12 +29,10 @@ export function defineOwning(module: object, name: string, tensor: unknown): voi
   });
 }
 
-/** Python's modules have the scripted ones in them. Here its parameters would be missing in the optimizer, without an error. */
-function refuseScript(module: object, name: string): never {
-  const text =
-    'expected a Module, got a ScriptModule, which parameters(), stateDict() and eval() of a Module do not reach: keep it in a ' +
-    'private field (#name), and call its own parameters() and eval()';
-  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
+/** A TorchScript model is the Module that it gives. Not `strict`: unless it was disposed, instead of an error. */
+function moduleIn(value: unknown, strict: boolean): unknown {
+  if (!(value instanceof NativeObject) || value._class !== 'ScriptModule') return value;
+  return strict || !value.disposed ? (value as unknown as { asModule(): unknown }).asModule() : null;
 }
 
 /**
@@ -46,11 +44,11 @@ export function membersOf<M>(
   cls: abstract new (...args: never[]) => M,
   strict: boolean,
 ): [name: string, member: M][] {
-  return module._members().filter((member): member is [string, M] => {
-    const [name, value] = member;
-    if (value instanceof cls) return true;
-    if (strict && value instanceof NativeObject && value._class === 'ScriptModule') refuseScript(module, name);
-    if (!strict || !isOfAnotherCopy(value) || !('_members' in value || isMarked(value))) return false;
+  return module._members().flatMap(([name, value]): [string, M][] => {
+    const member = moduleIn(value, strict);
+    if (member instanceof cls) return [[name, member]];
+    if (!strict || !isOfAnotherCopy(value)) return [];
+    if (!('_members' in value || 'asModule' in value || isMarked(value))) return [];
     const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;
     throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
   });

@@ -66,8 +66,8 @@ export class ModuleState {
   readonly buffers = new Map<string, boolean>();
   /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
   readonly computed = new Map<string, Computed>();
-  /** Tensors that others replaced: `dispose` releases them too. Weak, since the program may have lost them. */
-  readonly retired = new Set<WeakRef<Tensor>>();
+  /** Tensors that others replaced, or the model that a module shows: `dispose` releases them too. Weak, since the program may have lost them. */
+  readonly retired = new Set<WeakRef<{ dispose(): void }>>();
   /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
   readonly keys = new Map<string, string>();
   /** Null without hooks. */

@@ -18,6 +18,9 @@ struct Export {
   OpRow row;
 };
 
+// Linux writes less than 2 GiB per call.
+constexpr size_t kMaxWrite = size_t{1} << 30;
+
 // A call may leave its arguments larger than their memory.
 constexpr Export may_outgrow(Export made) {
   made.row.mutated = OpRow::kMayOutgrow;

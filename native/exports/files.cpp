@@ -16,9 +16,6 @@
 namespace ltn {
 namespace {
 
-// Linux writes less than 2 GiB per call.
-constexpr size_t kMaxWrite = size_t{1} << 30;
-
 // newBytes(length): memory for fillBytes or readBytes. Not an op: a loader's data is available at once, also inside
 // torch.run.
 napi_value new_bytes(Call& call) {

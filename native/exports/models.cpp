@@ -1,8 +1,15 @@
-// TorchScript models: what lib/jit calls.
+// TorchScript models: what lib/jit and lib/nn/scripted.ts call.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <unordered_map>
+
 #include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 #include "native/models/archive_buffer.h"
 #include "native/models/call.h"
+#include "native/models/functions.h"
 #include "native/models/package_call.h"
 #include "native/models/token.h"
 
@@ -85,6 +92,83 @@ napi_value optimize(Call& call) {
   return write_result(call, models::make_token(model->optimize_for_inference(other_methods)));
 }
 
+napi_value write_names(Call& call, const std::vector<std::string>& names) {
+  const napi_value array = new_array(call, names.size());
+  for (size_t i = 0; i < names.size(); ++i) set_element(call, array, i, write_string(call, names[i]));
+  return array;
+}
+
+// The name of each tensor, and its place in `each_once(named)`.
+void write_places(Call& call, const models::Model::Named& named, napi_value array, size_t at) {
+  std::vector<std::string> names;
+  std::unordered_map<const c10::TensorImpl*, int64_t> places;
+  const napi_value list = new_array(call, named.size());
+  for (const auto& [name, tensor] : named) {
+    const auto next = static_cast<int64_t>(places.size());
+    const int64_t place = places.emplace(tensor.unsafeGetTensorImpl(), next).first->second;
+    set_element(call, list, names.size(), write_int(call, place));
+    names.push_back(name);
+  }
+  set_element(call, array, at, write_names(call, names));
+  set_element(call, array, at + 1, list);
+}
+
+// modelTree(model): names and classes of its parts; names of all parameters and their places in `parameters`; buffers.
+napi_value tree(Call& call) {
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  std::vector<std::string> names;
+  std::vector<std::string> classes;
+  for (auto& [name, type] : model->part_names()) {
+    names.push_back(std::move(name));
+    classes.push_back(std::move(type));
+  }
+  const napi_value array = new_array(call, 6);
+  set_element(call, array, 0, write_names(call, names));
+  set_element(call, array, 1, write_names(call, classes));
+  write_places(call, model->parameters(), array, 2);
+  write_places(call, model->buffers(), array, 4);
+  return array;
+}
+
+// modelTrainPart(model, place, mode)
+napi_value train_part(Call& call) {
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  model->train_part(static_cast<size_t>(read_int(call, call.arguments[1], 1)), read_bool(call, call.arguments[2], 2));
+  return nullptr;
+}
+
+// modelIsPartTraining(model, place)
+napi_value is_part_training(Call& call) {
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  return write_bool(call, model->is_part_training(static_cast<size_t>(read_int(call, call.arguments[1], 1))));
+}
+
+// modelCopy(model)
+napi_value copy(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  return write_result(call, models::make_token(model->copy()));
+}
+
+// modelSave(model, descriptor): appends the archive to the file. Returns the errno of the write that failed, or 0.
+napi_value save(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  const auto descriptor = static_cast<int>(read_int(call, call.arguments[1], 1));
+  int error = 0;  // libtorch's writer must not see it: its destructor would end the process
+  model->save([&](const char* bytes, size_t count) {
+    while (error == 0 && count > 0) {
+      const ssize_t put = write(descriptor, bytes, std::min(count, kMaxWrite));
+      if (put < 0 && errno != EINTR) error = errno;
+      if (put == 0) error = EIO;
+      if (put <= 0) continue;
+      bytes += put;
+      count -= static_cast<size_t>(put);
+    }
+  });
+  return write_int(call, error);
+}
+
 bool has_packages() { return models::Package::is_supported(); }
 
 // packageLoad(folder, library, weights, device, keepFolder, runners, bytes, forms): `bytes` is the unpacked size.
@@ -135,6 +219,17 @@ const Export kModelExports[] = {
     titled(exported_body<&optimize, 2>("modelOptimize",
                                        "modelOptimize(ScriptModule model, str[] otherMethods) -> ScriptModule"),
            "jit.optimizeForInference"),
+    titled(exported_body<&tree, 1>("modelTree", "modelTree(ScriptModule model) -> Any[]"), "ScriptModule"),
+    titled(exported_body<&train_part, 3>("modelTrainPart",
+                                         "modelTrainPart(ScriptModule model, int place, bool mode) -> ()"),
+           "ScriptModule.train"),
+    titled(exported_body<&is_part_training, 2>("modelIsPartTraining",
+                                               "modelIsPartTraining(ScriptModule model, int place) -> bool"),
+           "ScriptModule.isTraining"),
+    titled(exported_body<&copy, 1>("modelCopy", "modelCopy(ScriptModule model) -> ScriptModule"),
+           "ScriptModule.deepCopy"),
+    titled(exported_body<&save, 2>("modelSave", "modelSave(ScriptModule model, int descriptor) -> int"),
+           "ScriptModule.save"),
     exported("hasPackages", "hasPackages() -> bool", &has_packages),
     titled(exported_body<&load_package, 8>("packageLoad",
                                            "packageLoad(str folder, str library, str weights, str device, bool "

@@ -2,6 +2,7 @@
 #include <torch/csrc/jit/passes/freeze_module.h>
 #include <torch/csrc/jit/passes/frozen_graph_optimizations.h>
 
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -62,9 +63,10 @@ Module frozen(Module copy, const Names& preserved, bool optimize_numerics) {
 }
 
 // Runs `make`, and gives an error of libtorch's passes the library's form.
-Code copied(const Module& original, const char* what, const std::function<Module()>& make, Module* copy) {
+std::shared_ptr<const Code> copied(const Module& original, const char* what, const std::function<Module()>& make,
+                                   Module* copy) {
   try {
-    return Code::of_copy(original, make, copy);
+    return std::make_shared<const Code>(Code::of_copy(original, make, copy));
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const accounting::MemoryLimitError&) {
@@ -88,7 +90,7 @@ std::shared_ptr<Model> Model::freeze(const Names& preserved, bool optimize_numer
   if (trains(module_)) throw BadArgument(0, "a model in evaluation mode", "one in training mode");
   demand_members(module_, preserved, "names of its attributes or methods", false);
   Module copy;
-  Code code = copied(
+  auto code = copied(
       module_, "freeze", [&] { return frozen(module_.clone(true), preserved, optimize_numerics); }, &copy);
   return std::shared_ptr<Model>(new Model(std::move(copy), std::move(code)));
 }
@@ -102,7 +104,7 @@ std::shared_ptr<Model> Model::optimize_for_inference(const Names& other_methods)
     return torch::jit::optimize_for_inference(ready, other_methods);
   };
   Module copy;
-  Code code = copied(module_, "optimise", make, &copy);
+  auto code = copied(module_, "optimise", make, &copy);
   return std::shared_ptr<Model>(new Model(std::move(copy), std::move(code)));
 }
 

@@ -4,22 +4,33 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <unordered_set>
+
 namespace ltn::models {
 namespace {
 
 std::vector<at::Tensor> tensors_of(const Model::Named& named) {
   std::vector<at::Tensor> tensors;
-  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  for (const auto& [name, tensor] : each_once(named)) tensors.push_back(tensor);
   return tensors;
 }
 
 std::vector<std::string> names_of(const Model::Named& named) {
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : named) names.push_back(name);
+  for (const auto& [name, tensor] : each_once(named)) names.push_back(name);
   return names;
 }
 
 }  // namespace
+
+Model::Named each_once(const Model::Named& named) {
+  Model::Named once;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  for (const auto& entry : named) {
+    if (seen.insert(entry.second.unsafeGetTensorImpl()).second) once.push_back(entry);
+  }
+  return once;
+}
 
 void script_train(std::shared_ptr<Model> self, bool mode) { self->train(mode); }
 void script_eval(std::shared_ptr<Model> self) { self->train(false); }

@@ -20,6 +20,8 @@ struct Element<std::shared_ptr<models::Model>> {
 
 namespace models {
 
+// Without further names of the same tensor.
+Model::Named each_once(const Model::Named& named);
 void script_train(std::shared_ptr<Model> self, bool mode);
 void script_eval(std::shared_ptr<Model> self);
 bool script_is_training(std::shared_ptr<Model> self);

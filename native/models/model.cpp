@@ -52,15 +52,25 @@ std::string schema_text(const std::string& name, const c10::FunctionSchema& sche
   return name + "(" + text + ") -> " + (result.empty() ? "None" : result);
 }
 
+bool trains(const torch::jit::Module& part) {
+  return part.hasattr("training") && part.attr("training").isBool() && part.attr("training").toBool();
+}
+
+// A frozen model has no such attribute, and constants cannot be changed.
+void set_training(torch::jit::Module part, bool on) {
+  if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
+}
+
 }  // namespace
 
 std::shared_ptr<Model> Model::load(ArchiveBuffer& archive, c10::optional<c10::Device> device) {
   torch::jit::Module module = read_module(archive, device);
-  Code code = Code::of_loaded(module);
+  auto code = std::make_shared<const Code>(Code::of_loaded(module));
   return std::shared_ptr<Model>(new Model(std::move(module), std::move(code)));
 }
 
-Model::Model(torch::jit::Module module, Code code) : module_(std::move(module)), code_(std::move(code)) {
+Model::Model(torch::jit::Module module, std::shared_ptr<const Code> code)
+    : module_(std::move(module)), code_(std::move(code)) {
   const std::string type = class_name(module_);
   for (const torch::jit::Method& found : module_.get_methods()) {
     auto method = std::make_unique<Method>();
@@ -72,6 +82,7 @@ Model::Model(torch::jit::Module module, Code code) : module_(std::move(module)),
     method->writes = writes_of(*method->function);
     methods_.push_back(std::move(method));
   }
+  for (const auto& found : module_.named_modules()) parts_.emplace_back(found.name, found.value);
   update_training();
 }
 
@@ -117,24 +128,19 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
 
 void Model::update_training() {
   bool any = false;
-  for (const torch::jit::Module& part : module_.modules()) {
-    any |= part.hasattr("training") && part.attr("training").isBool() && part.attr("training").toBool();
-  }
+  for (const auto& [name, part] : parts_) any |= trains(part);
   training_ = any;
 }
 
 void Model::train(bool on) {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
-  for (torch::jit::Module part : module_.modules()) {
-    // A frozen model has none, and constants cannot be changed.
-    if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
-  }
+  for (const auto& [name, part] : parts_) set_training(part, on);
   update_training();
 }
 
 bool Model::is_training() const {
   const std::shared_lock<std::shared_mutex> lock(mutex_);
-  return module_.hasattr("training") && module_.attr("training").isBool() && module_.attr("training").toBool();
+  return trains(module_);
 }
 
 void Model::to(c10::Device device) {
@@ -156,6 +162,28 @@ Model::Named Model::buffers() const {
   return named;
 }
 
+std::vector<std::pair<std::string, std::string>> Model::part_names() const {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const auto& [name, part] : parts_) names.emplace_back(name, class_name(part));
+  return names;
+}
+
+const torch::jit::Module& Model::part(size_t place) const {
+  if (place < parts_.size()) return parts_[place].second;
+  throw BadArgument(1, "the place of one of " + std::to_string(parts_.size()) + " parts", std::to_string(place));
+}
+
+void Model::train_part(size_t place, bool on) {
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  set_training(part(place), on);
+  update_training();
+}
+
+bool Model::is_part_training(size_t place) const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  return trains(part(place));
+}
+
 bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                          bool* all) const {
   *all = true;
@@ -168,7 +196,7 @@ bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_read,
     if (seen.insert(tensor.storage().unsafeGetStorageImpl()).second) storages->push_back(tensor.storage());
   };
   for_each_tensor(module_._ivalue(), visit);
-  for (const at::Tensor& constant : code_.constants()) visit(constant);
+  for (const at::Tensor& constant : code_->constants()) visit(constant);
   return *all;
 }
 

@@ -74,18 +74,31 @@ class Model {
   bool is_training() const;
   void to(c10::Device device);
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
+  // By all their names: a tensor that several parts share comes more than once.
   Named parameters() const;
   Named buffers() const;
+  // Itself and the modules in it: name ("" for itself, "layers.0") and class ("Linear").
+  std::vector<std::pair<std::string, std::string>> part_names() const;
+  // The training mode of one of `part_names`. Throws BadArgument for a place past the end.
+  void train_part(size_t place, bool on);
+  bool is_part_training(size_t place) const;
+  // A model with tensors and objects of its own.
+  std::shared_ptr<Model> copy() const;
+  // Writes the archive in pieces. Throws CodedError (ERR_TORCH_MODEL) for what cannot be saved, such as oneDNN's
+  // layouts.
+  void save(const std::function<void(const char* bytes, size_t count)>& write) const;
   // All its storages, each once. False while a call changes it, and, with `*all` false, if `may_read` refuses a tensor.
   bool try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                     bool* all) const;
 
  private:
-  Model(torch::jit::Module module, Code code);
+  Model(torch::jit::Module module, std::shared_ptr<const Code> code);
   void update_training();
+  const torch::jit::Module& part(size_t place) const;
 
   torch::jit::Module module_;
-  Code code_;
+  std::vector<std::pair<std::string, torch::jit::Module>> parts_;  // by name: code cannot replace a part
+  const std::shared_ptr<const Code> code_;  // shared with its copies, which run the same functions
   std::vector<std::unique_ptr<Method>> methods_;
   std::atomic<bool> training_{false};  // any part of it
   mutable std::shared_mutex mutex_;    // shared: reads the model's state; alone: changes it

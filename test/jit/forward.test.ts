@@ -203,29 +203,3 @@ test(
     expect(m.namedParameters()['layers.0.weight']!.grad!.shape).toEqual([16, 6]);
   }),
 );
-
-test(
-  'a Module refuses a model in a property, whose parameters and mode it would not reach',
-  inScope(() => {
-    class Tuned extends torch.nn.Module {
-      body: unknown = model('mlp-scripted');
-      head = new torch.nn.Linear(3, 2);
-    }
-    const net = new Tuned();
-    for (const call of [() => net.parameters(), () => net.eval(), () => net.stateDict(), () => net.to('float64')]) {
-      const { code, message } = thrown(call);
-      expect([code, message]).toEqual([
-        'ERR_TORCH_ARGUMENT',
-        expect.stringMatching(/^Tuned\.body: expected a Module, got a ScriptModule, .*#name/),
-      ]);
-    }
-    net.dispose();
-    expect(net.head.weight.disposed).toBe(true);
-    class Private extends torch.nn.Module {
-      readonly #body = model('mlp-scripted');
-      head = new torch.nn.Linear(3, 2);
-      body = () => this.#body;
-    }
-    expect(new Private().eval().parameters()).toHaveLength(2);
-  }),
-);

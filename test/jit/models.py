@@ -323,6 +323,22 @@ class Enums(nn.Module):
         return self.mode
 
 
+class Tied(nn.Module):
+    """A parameter that two parts share, and a dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4)
+        self.drop = nn.Dropout(0.5)
+        self.last = nn.Linear(4, 4)
+        self.last.weight = self.first.weight
+        self.register_buffer("scale", torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.drop(self.norm(self.first(x)))) * self.scale
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -348,6 +364,7 @@ def seven(x: Tensor) -> Tensor:
 save("fails-in-scripted", torch.jit.trace(lambda x: seven(x.relu()), torch.ones(7, 7)))
 save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
 save("cnn-training", torch.jit.script(CNN()))
+save("tied", torch.jit.script(Tied()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))

@@ -1,0 +1,15 @@
+/** Recognising a model: an instance of the class, from this copy of the library or another one. */
+import type { ScriptModule } from '../../types/generated/classes';
+import { NativeObject } from '../call/object';
+import { argumentError } from '../errors/errors';
+import type { Tensor } from '../tensor/tensor';
+
+export type Model = ScriptModule & { _live(): number; readonly _token?: Tensor };
+
+export const isModel = (value: unknown): value is Model =>
+  value instanceof NativeObject && value._class === 'ScriptModule';
+
+export function modelOf(self: unknown, member: string): Model {
+  if (isModel(self)) return self;
+  throw argumentError(`ScriptModule.${member}`, 'this', 'a ScriptModule', self);
+}

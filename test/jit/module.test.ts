@@ -1,0 +1,222 @@
+/** A model as a part of a Module: trained, copied, saved and released with it, as in Python. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { python3 } from '../support/python3';
+import { codeOf, LIB, ROOT, settled, thrown, torch } from '../support/torch';
+import { MODELS_MS, makeModels, model } from './models';
+
+let folder: string;
+beforeAll(async () => {
+  await makeModels();
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'jit-module-'));
+}, MODELS_MS);
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+class Tuned extends torch.nn.Module {
+  body = model('tied');
+  head = new torch.nn.Linear(4, 2);
+  override forward(x: typeof torch.Tensor.prototype) {
+    return this.head.forward(this.body.forward(x));
+  }
+}
+
+const OWN = ['first.weight', 'first.bias', 'norm.weight', 'norm.bias', 'last.bias'];
+const MOVING = ['norm.running_mean', 'norm.running_var', 'norm.num_batches_tracked'];
+
+test('a Module has the parameters, buffers and parts of a model in its property, shared ones once', () => {
+  const net = new Tuned();
+  expect(net.namedParameters().map(([name]) => name)).toEqual([
+    ...OWN.map((name) => `body.${name}`),
+    ...['head.weight', 'head.bias'],
+  ]);
+  expect(net.parameters()).toEqual(net.parameters()); // the same objects each time
+  expect(net.parameters().every((parameter) => parameter instanceof torch.nn.Parameter)).toBe(true);
+  expect(net.namedBuffers().map(([name]) => name)).toEqual(['scale', ...MOVING].map((name) => `body.${name}`));
+  expect(net.body.parameterNames()).toEqual(OWN);
+  expect(net.body.parameters()).toHaveLength(OWN.length);
+  const state = [
+    'scale',
+    'first.weight',
+    'first.bias',
+    'norm.weight',
+    'norm.bias',
+    ...MOVING,
+    'last.weight',
+    'last.bias',
+  ];
+  expect(Object.keys(net.body.stateDict())).toEqual(state);
+  expect(Object.keys(net.stateDict())).toEqual([...state.map((key) => `body.${key}`), 'head.weight', 'head.bias']);
+  expect(net.namedModules().map(([name]) => name)).toEqual([
+    '',
+    'body',
+    'body.first',
+    'body.norm',
+    'body.drop',
+    'body.last',
+    'head',
+  ]);
+  expect(String(net)).toContain('(norm): RecursiveScriptModule(original_name=BatchNorm1d)');
+  net.dispose();
+});
+
+test('the mode of the whole, and of one part, is that of the model', () => {
+  const net = new Tuned();
+  net.eval();
+  expect(net.body.isTraining()).toBe(false);
+  const x = torch.ones([3, 4]);
+  expect(torch.equal(net.forward(x), net.forward(x))).toBe(true);
+  net.train();
+  const norm = net.getSubmodule('body.norm').eval();
+  expect([net.body.isTraining(), norm.training, net.getSubmodule('body.drop').training]).toEqual([true, false, true]);
+  const before = net.getBuffer('body.norm.running_mean').clone();
+  torch.manualSeed(1);
+  expect(torch.equal(net.forward(x), net.forward(x))).toBe(false); // the dropout draws
+  expect(torch.equal(net.getBuffer('body.norm.running_mean'), before)).toBe(true);
+  norm.train();
+  net.forward(x);
+  expect(torch.equal(net.getBuffer('body.norm.running_mean'), before)).toBe(false);
+  net.dispose();
+});
+
+test('training changes the model, whose file Python and jit.load read', async () => {
+  const net = new Tuned();
+  const optimizer = new torch.optim.SGD(net.parameters(), { lr: 0.1, momentum: 0.9 });
+  const x = torch.randn([16, 4]);
+  const before = net.body.stateDict()['last.weight']!.clone();
+  const losses: number[] = [];
+  for (let step = 0; step < 20; step++) {
+    optimizer.zeroGrad();
+    const loss = net.forward(x).square().mean();
+    loss.backward();
+    optimizer.step();
+    losses.push(loss.item() as number);
+  }
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 2);
+  const trained = net.body.stateDict();
+  expect(torch.equal(trained['last.weight']!, before)).toBe(false);
+  expect(torch.equal(trained['last.weight']!, trained['first.weight']!)).toBe(true);
+  net.eval();
+  const output = torch.noGrad(() => net.body.forward(x));
+  const [file, given, result] = ['tied.pt', 'x.pt', 'result.pt'].map((name) => path.join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  net.body.save(file);
+  torch.jit.save(net.body, `${file}2`);
+  expect(fs.readFileSync(`${file}2`)).toEqual(fs.readFileSync(file));
+  const back = torch.jit.load(file);
+  expect(back.isTraining()).toBe(false);
+  expect(
+    torch.equal(
+      torch.noGrad(() => back.forward(x)),
+      output,
+    ),
+  ).toBe(true);
+  torch.save(x, given);
+  const script = path.join(ROOT, 'test/jit/resume.py');
+  expect(await python3([script, file, given, result])).toMatchObject({ code: 0, stderr: '' });
+  const python = torch.load(result) as { output: typeof x; state: Record<string, typeof x> };
+  expect(torch.equal(python.output, output)).toBe(true);
+  expect(Object.keys(python.state)).toEqual(Object.keys(trained));
+  for (const [key, value] of Object.entries(trained)) expect(torch.equal(python.state[key]!, value)).toBe(true);
+  net.dispose();
+});
+
+test('state dicts go into a model and out of it, and hooks run around its forward', () => {
+  const [from, to] = [model('tied'), model('tied')];
+  torch.noGrad(() => from.parameters().forEach((parameter, i) => void parameter.fill_(i)));
+  expect(to.loadStateDict(from.stateDict())).toEqual({ missingKeys: [], unexpectedKeys: [] });
+  expect(to.parameters().map((parameter) => parameter.mean().item())).toEqual([0, 1, 2, 3, 4]);
+  const { scale, ...rest } = from.stateDict();
+  expect(codeOf(() => to.loadStateDict(rest))).toBe('ERR_TORCH_ARGUMENT');
+  expect(to.loadStateDict(rest, { strict: false }).missingKeys).toEqual(['scale']);
+  expect(scale!.item()).toBe(1);
+  const seen: unknown[] = [];
+  const hook = to.asModule().registerForwardHook((module, inputs, result) => {
+    seen.push(module === to.asModule(), inputs.length, result.shape);
+    return result.add(1);
+  });
+  const x = torch.ones([2, 4]);
+  to.eval();
+  const changed = to.forward(x);
+  expect(seen).toEqual([true, 1, [2, 4]]);
+  hook.remove();
+  expect(torch.equal(to.forward(x).add(1), changed)).toBe(true);
+  expect(seen).toHaveLength(3);
+});
+
+test('a deep copy has a model of its own, also of a model that is gone', () => {
+  const net = new Tuned();
+  const copy = net.deepCopy();
+  expect(copy.body).not.toBe(net.body);
+  expect(copy.parameters().every((parameter) => parameter.isLeaf && parameter.requiresGrad)).toBe(true);
+  const x = torch.ones([3, 4]);
+  net.eval();
+  copy.eval();
+  const output = net.forward(x);
+  expect(torch.equal(copy.forward(x), output)).toBe(true);
+  torch.noGrad(() => copy.parameters().forEach((parameter) => void parameter.zero_()));
+  expect(torch.equal(net.forward(x), output)).toBe(true);
+  expect(torch.equal(copy.forward(x), torch.zeros([3, 2]))).toBe(true);
+  const frozen = torch.jit.freeze(net.body);
+  const alone = frozen.deepCopy();
+  const expected = frozen.forward(x);
+  frozen.dispose();
+  expect(torch.equal(alone.forward(x), expected)).toBe(true);
+  expect(thrown(() => net.getSubmodule('body.norm').deepCopy())).toMatchObject({ code: 'ERR_TORCH_ARGUMENT' });
+  const average = new torch.optim.swaUtils.AveragedModel(net);
+  average.updateParameters(net);
+  expect(average.parameters()).toHaveLength(net.parameters().length);
+});
+
+test('everything is released with the Module, or with the model, and a scope does not take it', () => {
+  const before = settled();
+  const net = torch.scope(() => {
+    const made = new Tuned();
+    made.parameters();
+    torch.ones([2, 4]); // of the scope
+    return { made };
+  }).made;
+  expect(net.body.disposed).toBe(false);
+  net.forward(torch.ones([2, 4])).dispose();
+  net.deepCopy().dispose();
+  net.dispose();
+  net.dispose();
+  expect([net.body.disposed, codeOf(() => net.parameters())]).toEqual([true, 'ERR_TORCH_DISPOSED']);
+  const alone = model('tied');
+  alone.asModule().parameters();
+  alone.dispose();
+  expect(codeOf(() => alone.asModule())).toBe('ERR_TORCH_DISPOSED');
+  torch.scope(() => {
+    const scoped = model('tied');
+    torch.disposeAll(scoped.stateDict());
+    scoped.loadStateDict(scoped.stateDict());
+  });
+  expect(settled()).toEqual(before);
+});
+
+test('a file that cannot be written is as before, and the error is that of the write', async () => {
+  const file = path.join(folder, 'full.pt');
+  fs.writeFileSync(file, 'before');
+  const program = `
+    const torch = require(${JSON.stringify(LIB)});
+    const model = torch.jit.load(process.argv[1]);
+    const { code, syscall, message } = (() => { try { model.save(process.argv[2]); } catch (error) { return error; } })();
+    console.log(JSON.stringify({ code, syscall, message }));
+  `;
+  model('tied').save(path.join(folder, 'whole.pt'));
+  const limited = `trap '' XFSZ; ulimit -f 4; exec "$0" -e "$1" "$2" "$3"`;
+  const args = ['-c', limited, process.execPath, program, path.join(folder, 'whole.pt'), file];
+  const { code, stdout, stderr } = await run('/bin/bash', args);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(JSON.parse(stdout)).toEqual({ code: 'EFBIG', syscall: 'write', message: 'EFBIG: file too large, write' });
+  expect(fs.readFileSync(file, 'utf8')).toBe('before');
+  expect(fs.readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
+  expect(thrown(() => torch.jit.save({} as never, file))).toMatchObject({
+    code: 'ERR_TORCH_ARGUMENT',
+    argument: 'model',
+  });
+});
