@@ -191,6 +191,7 @@ const functions = {
   'inductor.aotiLoadPackage': nothing(path_),
   'jit.load': [(fire) => torch.jit.load(bytes, options(fire, 'device', 'cpu'))],
   'jit.freeze': [(fire, t) => torch.jit.freeze(t, options(fire, 'optimizeNumerics', true))],
+  'jit.save': nothing('takes a model and a path'),
   'jit.optimizeForInference': [(fire, t) => torch.jit.optimizeForInference(t, list(fire, ['forward']))],
   'TensorLogger.start': [(fire) => torch.TensorLogger.start(options(fire, 'detailNum', 1)).cancel()],
   setPrintOptions: [(fire) => torch.setPrintOptions(options(fire, 'precision', 4))],

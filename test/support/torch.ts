@@ -80,12 +80,16 @@ const kept = () => shared[KEPT] ?? NOTHING;
 /**
  * Jest runs several files in a process. What an earlier one left is freed before the tests of this one count: garbage, what
  * promises hold until a later turn, and what workers hold that end because their owner was collected. What an earlier file has
- * waited for in vain stays.
+ * waited for in vain stays, and so do the tensors of this file's own modules, once nothing more is freed.
  */
 beforeAll(async () => {
   await turns();
-  for (const from = performance.now(); freeGarbage().tensors > kept().tensors; ) {
-    if (performance.now() - from > MAX_WAIT_MS) break;
+  const own = Math.max(0, counts().tensors - begun);
+  for (let [from, last, idle] = [performance.now(), Number.NaN, 0]; idle < ENOUGH_ROUNDS; ) {
+    const { tensors } = freeGarbage();
+    if (tensors <= kept().tensors || performance.now() - from > MAX_WAIT_MS) break;
+    idle = tensors === last && tensors <= kept().tensors + own ? idle + 1 : 0;
+    last = tensors;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   shared[KEPT] = live();
@@ -110,6 +114,9 @@ export function settled(): Counts {
 let inVain = 0;
 let after = NOTHING;
 const ENOUGH = 4;
+
+/** The rounds without a change after which what is left is taken for this file's own. */
+const ENOUGH_ROUNDS = 8;
 
 /** Freed objects may have held others, so collections continue, with pauses, until one frees nothing. */
 function freeGarbage(): Counts {
@@ -142,3 +149,6 @@ export async function balancedAsync<T>(fn: () => Promise<T>): Promise<T> {
   expect(counts()).toEqual(before);
   return result;
 }
+
+/** The tensors that lived before the modules of this file of tests, which import this one first, made theirs. */
+const begun = counts().tensors > kept().tensors ? freeGarbage().tensors : counts().tensors;

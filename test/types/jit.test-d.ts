@@ -1,5 +1,6 @@
 /** Checked by `npm run typecheck`, never run: the types of TorchScript models. */
 import { expectTypeOf } from 'expect-type';
+import type { Module } from '../../lib/nn/module';
 import type { ScriptModule, Tensor } from '../../types';
 import torch from '../../types';
 
@@ -16,6 +17,12 @@ expectTypeOf(model.async.forward(x, { signal: new AbortController().signal })).t
 expectTypeOf(model.async.call<number>('count')).toEqualTypeOf<Promise<number>>();
 expectTypeOf(model.namedParameters()).toEqualTypeOf<Record<string, Tensor>>();
 expectTypeOf(model.parameters()).toEqualTypeOf<Tensor[]>();
+expectTypeOf(model.asModule()).toEqualTypeOf<Module>();
+expectTypeOf(model.deepCopy()).toEqualTypeOf<ScriptModule>();
+expectTypeOf(model.stateDict()).toEqualTypeOf<Record<string, Tensor>>();
+expectTypeOf(model.loadStateDict({}, { strict: false }).missingKeys).toEqualTypeOf<string[]>();
+expectTypeOf(torch.jit.save(model, 'model.pt')).toEqualTypeOf<void>();
+new torch.nn.Sequential(model.asModule(), new torch.nn.Linear(1, 1));
 expectTypeOf(model.methods).toEqualTypeOf<string[]>();
 expectTypeOf(model.disposed).toEqualTypeOf<boolean>();
 torch.jit.load('model.pt', { codeWhileLoading: 'refuse', maxBytes: 1e9, maxTensors: 1, maxObjects: 1, maxDepth: 1 });
