@@ -50,7 +50,8 @@ export interface Native extends AuditNative {
   scopeOf(handle: number): number;
   scopeMove(handle: number, scope: number): boolean;
 
-  shape(handle: number): number[];
+  /** Packed in a number, or an array: see shape.ts. */
+  shape(handle: number): number | number[];
   /** Names of the dimensions, '*' for unnamed ones. */
   names(handle: number): string[];
   strides(handle: number): number[];

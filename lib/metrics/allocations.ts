@@ -5,6 +5,7 @@ import * as diagnosticsChannel from 'node:diagnostics_channel';
 import type { Device, DType } from '../../types/base';
 import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
+import { shapeOf } from '../addon/shape';
 import { argumentError } from '../errors/errors';
 import { restoring } from '../errors/turn';
 import { asUser } from '../lifetimes/user-code';
@@ -120,7 +121,7 @@ function makeAnnouncer(): Announcer {
 function eventOf(handle: number, frames: readonly Frame[]): Allocation {
   let shape: number[] | null = null;
   try {
-    shape = native.shape(handle);
+    shape = shapeOf(handle);
   } catch {
     // nested
   }

@@ -8,6 +8,7 @@ import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
 import { isOptions, unknownOption } from '../addon/options';
 import type { Demand } from '../addon/recorder';
+import { shapeOf } from '../addon/shape';
 import { argumentError } from '../errors/errors';
 import { reportText } from './logger-text';
 import { siteText, unwatch, watch } from './watch';
@@ -146,7 +147,7 @@ class Row implements TensorInfo {
 
   get shape(): number[] | null {
     try {
-      return native.shape(this.#handle);
+      return shapeOf(this.#handle);
     } catch {
       return null; // nested, or disposed by the filter
     }

@@ -1,5 +1,6 @@
 /** Tensor data as JavaScript: nested arrays and typed arrays. */
 
+import type { DType } from '../../types/base';
 import { native } from '../addon/native';
 import { codedError } from '../errors/errors';
 import { Complex } from '../errors/values';
@@ -96,9 +97,33 @@ function newBuffer(bytes: number, fn: string): ArrayBuffer {
   }
 }
 
+/** For what is read at once: a new ArrayBuffer takes longer than the rest of a small `toArray`. */
+const scratch = new ArrayBuffer(512);
+const views: Partial<Record<DType, ReadArray>> = {
+  float32: new Float32Array(scratch),
+  float64: new Float64Array(scratch),
+  int8: new Int8Array(scratch),
+  uint8: new Uint8Array(scratch),
+  bool: new Uint8Array(scratch),
+  int16: new Int16Array(scratch),
+  int32: new Int32Array(scratch),
+  int64: new BigInt64Array(scratch),
+};
+
+/** The elements of a small tensor, until the next call; undefined for others. */
+function small(tensor: Tensor, shape: readonly number[], dtype: DType): ReadArray | undefined {
+  const view = views[dtype];
+  if (view === undefined) return undefined;
+  let elements = 1;
+  for (const size of shape) elements *= size;
+  if (elements > view.length) return undefined;
+  native.copyInto(tensor._handle, scratch);
+  return view;
+}
+
 /** Returns a function that converts the element at an index of the flat array to a JS value. */
-function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
-  switch (tensor.dtype) {
+function reader(dtype: DType, flat: ReadArray): (index: number) => Element {
+  switch (dtype) {
     case 'bool':
       return (i) => flat[i] !== 0;
     case 'int64':
@@ -122,9 +147,9 @@ function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
  * V8's heap lacks room for them.
  */
 export function toArray(tensor: Tensor): NestedArray {
-  const { shape } = tensor;
-  requireHeapRoom('toArray', shape, tensor.dtype.startsWith('complex'));
-  const read = reader(tensor, toTypedArray(tensor, 'toArray'));
+  const { shape, dtype } = tensor;
+  requireHeapRoom('toArray', shape, dtype.startsWith('complex'));
+  const read = reader(dtype, small(tensor, shape, dtype) ?? toTypedArray(tensor, 'toArray'));
   let next = 0;
   const build = (depth: number): NestedArray => {
     if (depth === shape.length) return read(next++);

@@ -4,6 +4,7 @@ import type { Device, DType, Layout, Shape } from '../../types/base';
 import type { TensorMethods } from '../../types/generated/methods';
 import { dtypeName, layoutName } from '../addon/enums';
 import { native } from '../addon/native';
+import { shapeOf } from '../addon/shape';
 import { markCopy } from '../errors/copies';
 import { argumentError, codedError, disposedError } from '../errors/errors';
 import { Flag, RecordingMode } from '../generated/codes';
@@ -57,12 +58,12 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 
   /** Sizes of the dimensions. */
   get shape(): S {
-    return native.shape(handleOf(this, 'shape')) as S;
+    return shapeOf(handleOf(this, 'shape')) as S;
   }
 
   /** Rows: the size of the first dimension, like Python's `len(t)`; undefined without dimensions. */
   get length(): number | undefined {
-    return native.shape(handleOf(this, 'length'))[0];
+    return shapeOf(handleOf(this, 'length'))[0];
   }
 
   /** The distance in elements of one step along each dimension. */

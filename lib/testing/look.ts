@@ -1,6 +1,7 @@
 /** Reads the live tensors of this thread during a watch, which records where each was made. Holds no tensors itself. */
 import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
+import { shapeOf } from '../addon/shape';
 
 /** A number of tensors and their bytes. */
 export interface Held {
@@ -103,7 +104,7 @@ export function look(older: ReadonlySet<number>): Look {
 
 function exampleOf(handle: number, dtype: number): string {
   try {
-    return `${dtypeName(dtype)}[${native.shape(handle).join(', ')}]`;
+    return `${dtypeName(dtype)}[${shapeOf(handle).join(', ')}]`;
   } catch {
     return dtypeName(dtype); // a nested tensor has no single shape
   }

@@ -119,7 +119,7 @@ napi_value from_borrowed(Call& call) {
   return write_result(call, std::move(tensor));
 }
 
-// Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript allocates it: there a
+// Writes the elements in row-major order into an ArrayBuffer that may be larger. JavaScript allocates it: there a
 // failed allocation is an exception, in Node-API it ends the process.
 napi_value copy_into(Call& call) {
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
@@ -128,7 +128,9 @@ napi_value copy_into(Call& call) {
   if (!target.IsArrayBuffer()) throw BadArgument(1, "an ArrayBuffer", describe_value(call.env, target));
   auto buffer = target.As<Napi::ArrayBuffer>();
   const size_t size = buffer.ByteLength();
-  at::Tensor dense = self.detach();
+  const bool is_plain = self.layout() == c10::kStrided && self.is_cpu() && self.is_contiguous() && !self.is_conj() &&
+                        !self.is_neg() && !self._is_zerotensor();
+  at::Tensor dense = is_plain ? self : self.detach();
   if (dense.layout() != c10::kStrided) {
     throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
   }
@@ -136,10 +138,10 @@ napi_value copy_into(Call& call) {
   if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
   // Autograd's efficient zero tensors have no memory before a copy.
   if (dense._is_zerotensor()) dense = dense.clone();
-  dense = at::resolve_neg(at::resolve_conj(dense)).contiguous();
+  if (!is_plain) dense = at::resolve_neg(at::resolve_conj(dense)).contiguous();
   const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();
-  if (bytes != size)
-    throw BadArgument(1, "an ArrayBuffer of " + std::to_string(bytes) + " bytes", std::to_string(size));
+  if (bytes > size)
+    throw BadArgument(1, "an ArrayBuffer of at least " + std::to_string(bytes) + " bytes", std::to_string(size));
   if (bytes != 0) std::memcpy(buffer.Data(), dense.data_ptr(), bytes);
   return nullptr;
 }

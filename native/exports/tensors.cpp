@@ -1,13 +1,40 @@
 // Properties of a tensor: shape, dtype, storage.
 #include <ATen/ops/empty.h>
 
+#include <array>
+
 #include "native/compat.h"
 #include "native/exports/exports.h"
+#include "native/ops/record.h"
 
 namespace ltn {
 namespace {
 
-std::vector<int64_t> shape(const at::Tensor& self) { return self.sizes().vec(); }
+// Up to four sizes as one number, for lib/addon/shape.ts; nullopt if they do not fit. An array takes five times as
+// long.
+c10::optional<int64_t> packed_sizes(at::IntArrayRef sizes) {
+  constexpr int kBits = 48;                                                                    // of all sizes together
+  constexpr std::array<int, 5> kBitsOfEach = {kBits, kBits, kBits / 2, kBits / 3, kBits / 4};  // by the number of sizes
+  if (sizes.size() >= kBitsOfEach.size()) return c10::nullopt;
+  const int bits = kBitsOfEach[sizes.size()];
+  auto packed = static_cast<int64_t>(sizes.size());
+  packed <<= kBits - bits * static_cast<int>(sizes.size());
+  for (const int64_t size : sizes) {
+    if (size >> bits != 0) return c10::nullopt;
+    packed = packed << bits | size;
+  }
+  return packed;
+}
+
+// shape(self): the sizes, packed or as an array.
+napi_value shape(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  const at::IntArrayRef sizes = call.tensor(call.arguments[0], 0).sizes();
+  if (const auto packed = packed_sizes(sizes)) return write_int(call, *packed);
+  const napi_value array = new_array(call, sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i) set_element(call, array, i, write_int(call, sizes[i]));
+  return array;
+}
 std::vector<int64_t> strides(const at::Tensor& self) {
   if (self.layout() != c10::kStrided) throw CodedError("ERR_TORCH_LAYOUT", "only a strided tensor has strides");
   return self.strides().vec();
@@ -50,7 +77,7 @@ std::vector<std::string> names(const at::Tensor& self) {
 
 const Export kTensorExports[] = {
     exported("names", "names(Tensor self) -> str[]", &names),
-    exported("shape", "shape(Tensor self) -> int[]", &shape),
+    exported_body<&shape, 1>("shape", "shape(Tensor self) -> int[]"),
     exported("strides", "strides(Tensor self) -> int[]", &strides),
     exported("numel", "numel(Tensor self) -> int", &numel),
     exported("ndim", "ndim(Tensor self) -> int", &ndim),
