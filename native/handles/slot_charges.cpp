@@ -24,6 +24,8 @@ std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
   return storages;
 }
 
+bool is_holder(const at::Tensor& tensor) { return storage_of(tensor) == nullptr && Holder::of(tensor) != nullptr; }
+
 }  // namespace
 
 accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor) {
@@ -183,10 +185,19 @@ void SlotTable::reconcile(Handle handle) {
     reconcile_slot(*slot);
     return;
   }
-  // The tensor has other owners; some may be handles that saw the same change.
+  // The tensor has other owners; some may be handles that saw the same change, or a model that has it inside.
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& other = at(index);
-    if (other.live && other.tensor.unsafeGetTensorImpl() == impl) reconcile_slot(other);
+    if (!other.live) continue;
+    if (other.tensor.unsafeGetTensorImpl() == impl) {
+      reconcile_slot(other);
+    } else if (is_holder(other.tensor)) {
+      if (is_in_use(other)) {
+        defer(other);
+      } else {
+        refresh_holder(other);
+      }
+    }
   }
 }
 
@@ -219,10 +230,9 @@ void SlotTable::reconcile_inner() {
 
 // Whether the slot is a holder's. A holder with a part in use by a step is refreshed later.
 bool SlotTable::refresh_holder(Slot& slot) {
-  Holder* holder = storage_of(slot.tensor) == nullptr ? Holder::of(slot.tensor) : nullptr;
-  if (holder == nullptr) return false;
+  if (!is_holder(slot.tensor)) return false;
   const auto is_ours = [this](const at::Tensor& part) { return !loans_.any() || !loans_.has(part); };
-  if (holder->refresh(is_ours)) {
+  if (Holder::of(slot.tensor)->refresh(is_ours)) {
     reconcile_slot(slot);
   } else {
     slot.due = true;

@@ -46,6 +46,24 @@ test('use after dispose', () => {
   used.dispose();
 });
 
+test('memory that a tensor of the model had before is not the model’s any more', () => {
+  balanced(() => {
+    const { bytes } = counts();
+    const m = model('mlp-scripted');
+    m.asModule().to('float64');
+    expect(counts().bytes - bytes).toBe(2 * parameterBytes);
+    torch.scope(() => {
+      const [weight] = m.parameters();
+      torch.noGrad(() => weight!.set_(torch.zeros([16, 6], { dtype: 'float64' })));
+    });
+    expect(counts().bytes - bytes).toBe(2 * parameterBytes);
+    m.asModule().to('float32');
+    expect(counts().bytes - bytes).toBe(parameterBytes);
+    expect(torch.scope(() => m.forward(torch.ones([1, 6])).dtype)).toBe('float32');
+    m.dispose();
+  });
+});
+
 test('a model is one handle with the bytes of its storages, which its tensors share', () => {
   balanced(() => {
     const before = counts();
