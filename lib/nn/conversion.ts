@@ -22,6 +22,12 @@ export const conversion =
     return tensor.to({ ...(device === null ? {} : { device }), ...(converts ? { dtype } : {}) } as never) as Tensor;
   };
 
+/** Converts tensors of floating-point dtypes. Complex ones stay, as with Python's `float()` and the like. */
+export const cast =
+  (dtype: DTypeLike) =>
+  (tensor: Tensor): Tensor | null =>
+    tensor.isFloatingPoint() && tensor.dtype !== dtype ? (tensor.to(dtype) as Tensor) : null;
+
 /** Replaces the memory of parameters, their gradients, and buffers; where `convert` gives null it stays. */
 export function replaceData(
   parameters: readonly Tensor[],

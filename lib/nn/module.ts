@@ -8,7 +8,7 @@ import { argumentError, codedError } from '../errors/errors';
 import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { conversion, replaceData, type ToOptions, targetOf } from './conversion';
+import { cast, conversion, replaceData, type ToOptions, targetOf } from './conversion';
 import { deepCopyOf, refuseForeignCopies } from './copy';
 import {
   type CallHooks,
@@ -226,19 +226,19 @@ export class Module {
   }
 
   float(): this {
-    return this.to('float32');
+    return this._convert(cast('float32'));
   }
 
   double(): this {
-    return this.to('float64');
+    return this._convert(cast('float64'));
   }
 
   half(): this {
-    return this.to('float16');
+    return this._convert(cast('float16'));
   }
 
   bfloat16(): this {
-    return this.to('bfloat16');
+    return this._convert(cast('bfloat16'));
   }
 
   cpu(): this {

@@ -347,6 +347,25 @@ test('to keeps the parameters, and deepCopy makes others', () => {
   copy.dispose();
 });
 
+test('complex tensors stay as they are in double() and the like, as in Python, and to() converts them', () => {
+  const net = Object.assign(new nn.Module(), {
+    real: new nn.Parameter(torch.ones([2])),
+    complex: new nn.Parameter(torch.ones([2], { dtype: 'complex64' })),
+  });
+  const dtypes = () => [net.real.dtype, net.complex.dtype];
+  expect([net.double() && dtypes(), net.half() && dtypes()]).toEqual([
+    ['float64', 'complex64'],
+    ['float16', 'complex64'],
+  ]);
+  expect([net.bfloat16() && dtypes(), net.float() && dtypes()]).toEqual([
+    ['bfloat16', 'complex64'],
+    ['float32', 'complex64'],
+  ]);
+  net.to('complex128');
+  expect(dtypes()).toEqual(['complex128', 'complex128']);
+  net.dispose();
+});
+
 test('lazy modules take their shapes from the first input', () => {
   const lazy = new nn.LazyLinear(3);
   expect([String(lazy), lazy.weight instanceof nn.UninitializedParameter]).toEqual([
