@@ -74,13 +74,10 @@ class UnitsLock {
   UnitsLock& operator=(const UnitsLock&) = delete;
 };
 
-void visit_constants(const torch::jit::Block* block, const std::function<void(const at::Tensor&)>& visit) {
+void visit_nodes(const torch::jit::Block* block, const std::function<void(const torch::jit::Node*)>& visit) {
   for (const torch::jit::Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::Constant) {
-      const auto value = torch::jit::toIValue(node->output());
-      if (value.has_value()) for_each_tensor(*value, visit);
-    }
-    for (const torch::jit::Block* inner : node->blocks()) visit_constants(inner, visit);
+    visit(node);
+    for (const torch::jit::Block* inner : node->blocks()) visit_nodes(inner, visit);
   }
 }
 
@@ -135,8 +132,14 @@ void Code::find_constants(const std::vector<torch::jit::Function*>& functions) {
   for (torch::jit::Function* function : functions) {
     auto* graph_function = function == nullptr ? nullptr : torch::jit::tryToGraphFunction(*function);
     if (graph_function == nullptr) continue;
-    visit_constants(graph_function->graph()->block(), [&](const at::Tensor& tensor) {
-      if (seen.insert(tensor.unsafeGetTensorImpl()).second) constants_.push_back(tensor);
+    visit_nodes(graph_function->graph()->block(), [&](const torch::jit::Node* node) {
+      has_layouts_ |= node->kind() == c10::prim::ConstantMKLDNNTensor;
+      if (node->kind() != c10::prim::Constant) return;
+      const auto value = torch::jit::toIValue(node->output());
+      if (!value.has_value()) return;
+      for_each_tensor(*value, [&](const at::Tensor& tensor) {
+        if (seen.insert(tensor.unsafeGetTensorImpl()).second) constants_.push_back(tensor);
+      });
     });
   }
 }

@@ -37,6 +37,9 @@ class Code {
 
   // The tensors that are constants of the code. They do not change.
   const std::vector<at::Tensor>& constants() const noexcept { return constants_; }
+  // Whether it has weights in oneDNN's layouts, which its source cannot express: libtorch writes it, but cannot read
+  // it.
+  bool has_layouts() const noexcept { return has_layouts_; }
 
  private:
   Code() = default;
@@ -44,6 +47,7 @@ class Code {
 
   Copies copies_;
   std::vector<at::Tensor> constants_;
+  bool has_layouts_ = false;
 };
 
 }  // namespace ltn::models

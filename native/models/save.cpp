@@ -47,6 +47,11 @@ torch::jit::Module copied(const torch::jit::Module& original) {
 }  // namespace
 
 void Model::save(const std::function<void(const char*, size_t)>& write) const {
+  if (code_->has_layouts()) {
+    throw CodedError("ERR_TORCH_MODEL",
+                     "expected a model that can be loaded again, got one whose weights are in oneDNN's layouts, as "
+                     "torch.jit.optimizeForInference makes them: save the model that it was made of");
+  }
   // Alone: a part's __getstate__ may change it.
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   run_or_refuse("save", [&] {

@@ -215,6 +215,12 @@ test('a file that cannot be written is as before, and the error is that of the w
   expect(JSON.parse(stdout)).toEqual({ code: 'EFBIG', syscall: 'write', message: 'EFBIG: file too large, write' });
   expect(fs.readFileSync(file, 'utf8')).toBe('before');
   expect(fs.readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
+  // libtorch would write it, and refuse to read it.
+  const optimised = torch.jit.optimizeForInference(model('service'));
+  for (const one of [optimised, optimised.deepCopy(), torch.jit.freeze(optimised)]) {
+    expect(codeOf(() => one.save(file))).toBe('ERR_TORCH_MODEL');
+  }
+  expect(fs.readFileSync(file, 'utf8')).toBe('before');
   expect(thrown(() => torch.jit.save({} as never, file))).toMatchObject({
     code: 'ERR_TORCH_ARGUMENT',
     argument: 'model',
