@@ -317,6 +317,13 @@ export interface Native extends AuditNative {
   modelOptimize(model: number, otherMethods: readonly string[]): unknown;
   /** The parts and tensors by name: see lib/jit/scripted.ts. */
   modelTree(model: number): unknown;
+  /** Grows when code of the model has run that may have replaced tensors. */
+  modelChanges(model: number): number;
+  /**
+   * The places of known tensors (all parameters, then all buffers, by all names) for which the model has others; null while a
+   * call changes it.
+   */
+  modelReplaced(model: number, known: readonly number[]): readonly number[] | null;
   /** `place`: in the parts of modelTree. */
   modelTrainPart(model: number, place: number, mode: boolean): void;
   modelIsPartTraining(model: number, place: number): boolean;

@@ -21,12 +21,14 @@ class RecursiveScriptModule extends Module {
   /** @internal In Python's order: parameters, buffers, parts. Not properties: a part may have any name. */
   declare readonly _parts: Map<string, Parameter | Tensor | RecursiveScriptModule>;
   readonly #model: Model;
+  readonly #whole: Whole;
   readonly #place: number;
   readonly #class: string;
 
-  constructor(model: Model, place: number, className: string) {
+  constructor(model: Model, whole: Whole, place: number, className: string) {
     super();
     this.#model = model;
+    this.#whole = whole;
     this.#place = place;
     this.#class = className;
     Object.defineProperty(this, '_parts', { value: new Map() });
@@ -44,16 +46,15 @@ class RecursiveScriptModule extends Module {
 
   /** @internal */
   override _members(): [name: string, value: unknown][] {
+    this.#whole.update();
     return [...this._parts];
   }
 
   /** @internal For `deepCopy`: the model copies its own tensors. */
-  _copied(): Module {
-    if (this.#place !== 0) {
-      const text = 'deepCopy: expected a model or a Module around it, got a part of a ScriptModule';
-      throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', text);
-    }
-    return this.#model.deepCopy().asModule();
+  _whole(): Model {
+    if (this.#place === 0) return this.#model;
+    const text = 'deepCopy: expected a model or a Module around it, got a part of a ScriptModule';
+    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', text);
   }
 
   override extraRepr(): string {
@@ -71,33 +72,91 @@ function asParameter(tensor: Tensor): Parameter {
   return Object.setPrototypeOf(owned(tensor), Parameter.prototype);
 }
 
-/** The model as modules, with handles that no scope owns. */
-function build(model: Model): RecursiveScriptModule {
-  const [names, classes, parameterNames, parameterPlaces, bufferNames, bufferPlaces] = native.modelTree(
-    model._live(),
-  ) as Tree;
-  const parameters = model.parameters().map(asParameter);
-  const buffers = model.buffers().map(owned) as Tensor[];
-  const parts = new Map(
-    names.map((name, place) => [name, new RecursiveScriptModule(model, place, classes[place]!)] as const),
-  );
-  const add = (name: string, value: Parameter | Tensor | RecursiveScriptModule): RecursiveScriptModule => {
-    const [around, own] = parted(name);
-    const part = parts.get(around)!;
-    part._parts.set(own, value);
-    return part;
-  };
-  for (const [i, name] of parameterNames.entries()) add(name, parameters[parameterPlaces[i]!]!);
-  for (const [i, name] of bufferNames.entries()) {
-    add(name, buffers[bufferPlaces[i]!]!)._state.buffers.set(parted(name)[1], true);
+const asBuffer = (tensor: Tensor) => owned(tensor) as Tensor;
+
+/** A model as modules, with handles that no scope owns. They follow the model, whose code may replace its tensors. */
+class Whole {
+  readonly #model: Model;
+  readonly #parts: ReadonlyMap<string, RecursiveScriptModule>;
+  /** By name: all parameters, then all buffers. */
+  #tensors: ReadonlyMap<string, Tensor>;
+  #changes: number;
+
+  constructor(model: Model) {
+    this.#model = model;
+    this.#changes = native.modelChanges(model._live());
+    const tree = treeOf(model);
+    const [names, classes] = tree;
+    this.#parts = new Map(
+      names.map((name, place) => [name, new RecursiveScriptModule(model, this, place, classes[place]!)]),
+    );
+    this.#tensors = this.#fill(tree, new Map());
   }
-  for (const [name, part] of parts) if (name !== '') add(name, part);
-  return parts.get('')!;
+
+  get module(): RecursiveScriptModule {
+    return this.#parts.get('')!;
+  }
+
+  /** Puts the tensors that the model has now in place of others. While a call changes the model, they are as before it. */
+  update(): void {
+    if (this.#model.disposed) return;
+    const changes = native.modelChanges(this.#model._live());
+    if (changes === this.#changes) return;
+    const known = [...this.#tensors];
+    const handles = known.map(([, tensor]) => tensor._handle);
+    const replaced = native.modelReplaced(this.#model._live(), handles);
+    if (replaced === null) return;
+    this.#changes = changes;
+    if (replaced.length === 0) return;
+    const kept = new Map(known);
+    for (const place of replaced) if (place < known.length) kept.delete(known[place]![0]);
+    this.#tensors = this.#fill(treeOf(this.#model), kept);
+  }
+
+  /** Gives the parts what they have now: the tensors of `kept`, and new handles of the others. Returns all tensors by name. */
+  #fill(tree: Tree, kept: ReadonlyMap<string, Tensor>): Map<string, Tensor> {
+    const [, , parameters, parameterPlaces, buffers, bufferPlaces] = tree;
+    const all = new Map([
+      ...taken(parameters, parameterPlaces, this.#model.parameters(), asParameter, kept),
+      ...taken(buffers, bufferPlaces, this.#model.buffers(), asBuffer, kept),
+    ]);
+    for (const part of this.#parts.values()) part._parts.clear();
+    const add = (name: string, value: Tensor | RecursiveScriptModule) => {
+      const [around, own] = parted(name);
+      this.#parts.get(around)!._parts.set(own, value);
+    };
+    for (const [name, tensor] of all) add(name, tensor);
+    for (const [name, part] of this.#parts) if (name !== '') add(name, part);
+    for (const name of buffers) {
+      const [around, own] = parted(name);
+      this.#parts.get(around)!._state.buffers.set(own, true);
+    }
+    return all;
+  }
 }
+
+/** The tensors by name: those of `kept`, and the others as `own` makes them of the new handles. */
+function taken(
+  names: readonly string[],
+  places: readonly number[],
+  handles: readonly Tensor[],
+  own: (tensor: Tensor) => Tensor,
+  kept: ReadonlyMap<string, Tensor>,
+): [name: string, tensor: Tensor][] {
+  const tensors: (Tensor | undefined)[] = [];
+  for (const [i, name] of names.entries()) tensors[places[i]!] ??= kept.get(name);
+  for (const [place, handle] of handles.entries()) {
+    if (tensors[place] === undefined) tensors[place] = own(handle);
+    else handle.dispose();
+  }
+  return names.map((name, i) => [name, tensors[places[i]!]!]);
+}
+
+const treeOf = (model: Model) => native.modelTree(model._live()) as Tree;
 
 /** The Module that lasts as long as the model, which leaves its scope: like a parameter, it belongs to none. */
 export function moduleOfModel(model: Model): Module {
-  const module = build(model);
+  const { module } = new Whole(model);
   owned(model._token);
   module._state.retired.add(new WeakRef(model));
   return module;
@@ -106,7 +165,7 @@ export function moduleOfModel(model: Model): Module {
 /** Calls `use` with the model's lasting Module, or with one for this call. */
 export function withModule<T>(model: Model, lasting: Module | undefined, use: (module: Module) => T): T {
   if (lasting !== undefined) return use(lasting);
-  const module = build(model);
+  const { module } = new Whole(model);
   try {
     return use(module);
   } finally {

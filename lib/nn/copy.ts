@@ -7,6 +7,7 @@ import { codedError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Module } from './module';
 import { Buffer, held, owned, Parameter, UninitializedBuffer } from './parameter';
+import { isOfModel } from './registration';
 import { attach } from './utils/computed';
 
 interface Made {
@@ -18,9 +19,6 @@ interface Made {
 
 const isModule = (value: unknown): value is Module =>
   typeof value === 'object' && value !== null && '_state' in value && '_keyOf' in value;
-
-/** The Module of a TorchScript model: see lib/jit/scripted.ts. */
-const isOfModel = (module: Module): module is Module & { _copied(): Module } => '_copied' in module;
 
 /**
  * A copy of a module's properties that another library made (lodash's cloneDeep) has the class, but not the state that the
@@ -45,11 +43,7 @@ export const deepCopyOf = (module: Module, base: Made['base']): Module => copyOf
 function copyOf(module: Module, made: Made): Module {
   const known = made.copies.get(module);
   if (known !== undefined) return known as Module;
-  if (isOfModel(module)) {
-    const copy = module._copied();
-    made.copies.set(module, copy);
-    return copy;
-  }
+  if (isOfModel(module)) return copyOfModel(module._whole(), made).asModule();
   // A module of the same classes, whose constructors do not run.
   const copy = Reflect.construct(made.base, [], module.constructor as never) as Module;
   made.copies.set(module, copy);
@@ -76,10 +70,7 @@ function copyOf(module: Module, made: Made): Module {
 function copyOfValue(value: unknown, made: Made): unknown {
   if (isModule(value)) return copyOf(value, made);
   if (value instanceof NativeObject && value._class === 'ScriptModule') {
-    const known = made.copies.get(value) ?? (value as unknown as ScriptModule).deepCopy();
-    made.copies.set(value, known);
-    owned((known as NativeObject)._token); // it may outlive the scope, as the copy's parameters do
-    return known;
+    return copyOfModel(value as unknown as ScriptModule, made);
   }
   if (isTensor(value)) {
     const known = made.copies.get(value);
@@ -91,6 +82,13 @@ function copyOfValue(value: unknown, made: Made): unknown {
   if (value instanceof Map) return new Map([...value].map(([key, inner]) => [key, copyOfValue(inner, made)]));
   if (Array.isArray(value)) return value.map((inner) => copyOfValue(inner, made));
   return value;
+}
+
+function copyOfModel(model: ScriptModule, made: Made): ScriptModule {
+  const known = (made.copies.get(model) as ScriptModule | undefined) ?? model.deepCopy();
+  made.copies.set(model, known);
+  owned((known as unknown as NativeObject)._token); // it may outlive the scope, as the copy's parameters do
+  return known;
 }
 
 function copyOfTensor(tensor: Tensor): Tensor {

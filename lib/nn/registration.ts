@@ -1,4 +1,5 @@
 /** What a module registers: under which names, and buffers that it owns. */
+import type { ScriptModule } from '../../types/generated/classes';
 import { NativeObject } from '../call/object';
 import { isOfAnotherCopy } from '../errors/copies';
 import { argumentError, codedError, describe } from '../errors/errors';
@@ -28,6 +29,9 @@ export function defineOwning(module: object, name: string, tensor: unknown): voi
     },
   });
 }
+
+/** A Module that shows a TorchScript model or a part of one: see lib/jit/scripted.ts. */
+export const isOfModel = <M extends object>(module: M): module is M & { _whole(): ScriptModule } => '_whole' in module;
 
 /** A TorchScript model is the Module that it gives. Not `strict`: unless it was disposed, instead of an error. */
 function moduleIn(value: unknown, strict: boolean): unknown {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <unordered_map>
 
 #include "native/errors/describe_tensor.h"
@@ -130,6 +131,31 @@ napi_value tree(Call& call) {
   return array;
 }
 
+// modelChanges(model)
+napi_value changes(Call& call) { return write_int(call, models::read_model(call, call.arguments[0], 0)->changes()); }
+
+// modelReplaced(model, known): `known` are the handles of all parameters, then all buffers, by all their names. Returns
+// the places of those for which the model has another tensor, every place if their number differs; nothing while a call
+// changes the model.
+napi_value replaced(Call& call) {
+  const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
+  const auto now = model->try_tensors();
+  if (!now.has_value()) return nullptr;
+  std::vector<int64_t> places;
+  size_t place = 0;
+  const auto known = peek_tensors(call, call.arguments[1], [&](const at::Tensor* tensor) {
+    // A tensor that the program has disposed of stays so.
+    const bool is_same = place < now->size() && (tensor == nullptr || tensor->is_same((*now)[place].second));
+    if (!is_same) places.push_back(static_cast<int64_t>(place));
+    ++place;
+  });
+  if (known != now->size()) {
+    places.resize(std::max(now->size(), known.value_or(0)));
+    std::iota(places.begin(), places.end(), 0);
+  }
+  return to_js(call, std::move(places));
+}
+
 // modelTrainPart(model, place, mode)
 napi_value train_part(Call& call) {
   const std::shared_ptr<models::Model> model = models::read_model(call, call.arguments[0], 0);
@@ -220,6 +246,9 @@ const Export kModelExports[] = {
                                        "modelOptimize(ScriptModule model, str[] otherMethods) -> ScriptModule"),
            "jit.optimizeForInference"),
     titled(exported_body<&tree, 1>("modelTree", "modelTree(ScriptModule model) -> Any[]"), "ScriptModule"),
+    titled(exported_body<&changes, 1>("modelChanges", "modelChanges(ScriptModule model) -> int"), "ScriptModule"),
+    titled(exported_body<&replaced, 2>("modelReplaced", "modelReplaced(ScriptModule model, int[] known) -> int[]?"),
+           "ScriptModule"),
     titled(exported_body<&train_part, 3>("modelTrainPart",
                                          "modelTrainPart(ScriptModule model, int place, bool mode) -> ()"),
            "ScriptModule.train"),

@@ -87,6 +87,7 @@ bool trains(const Module& module) {
 // Alone: copying a module may call its __getstate__.
 std::shared_ptr<Model> Model::freeze(const Names& preserved, bool optimize_numerics) const {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
+  ++changes_;
   if (trains(module_)) throw BadArgument(0, "a model in evaluation mode", "one in training mode");
   demand_members(module_, preserved, "names of its attributes or methods", false);
   Module copy;
@@ -97,6 +98,7 @@ std::shared_ptr<Model> Model::freeze(const Names& preserved, bool optimize_numer
 
 std::shared_ptr<Model> Model::optimize_for_inference(const Names& other_methods) const {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
+  ++changes_;
   demand_members(module_, other_methods, "names of its methods", true);
   const auto make = [&] {
     const bool is_frozen = !module_.hasattr("training");

@@ -114,6 +114,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
       for_each_tensor(value, [](const at::Tensor& tensor) { handles::empty_if_outgrown(tensor); });
     }
     update_training();
+    ++changes_;
   };
   arguments.insert(arguments.begin(), c10::IValue(module_._ivalue()));
   try {
@@ -148,18 +149,31 @@ void Model::to(c10::Device device) {
   module_.to(device);
 }
 
+Model::Named Model::named_tensors(bool parameters, bool buffers) const {
+  Named named;
+  if (parameters) {
+    for (const auto& found : module_.named_parameters()) named.emplace_back(found.name, found.value);
+  }
+  if (buffers) {
+    for (const auto& found : module_.named_buffers()) named.emplace_back(found.name, found.value);
+  }
+  return named;
+}
+
 Model::Named Model::parameters() const {
   const std::shared_lock<std::shared_mutex> lock(mutex_);
-  Named named;
-  for (const auto& parameter : module_.named_parameters()) named.emplace_back(parameter.name, parameter.value);
-  return named;
+  return named_tensors(true, false);
 }
 
 Model::Named Model::buffers() const {
   const std::shared_lock<std::shared_mutex> lock(mutex_);
-  Named named;
-  for (const auto& buffer : module_.named_buffers()) named.emplace_back(buffer.name, buffer.value);
-  return named;
+  return named_tensors(false, true);
+}
+
+c10::optional<Model::Named> Model::try_tensors() const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return c10::nullopt;
+  return named_tensors(true, true);
 }
 
 std::vector<std::pair<std::string, std::string>> Model::part_names() const {

@@ -73,10 +73,14 @@ class Model {
   void train(bool on);
   bool is_training() const;
   void to(c10::Device device);
+  // Grows when code of the model has run, also a __getstate__, that may have put another tensor into an attribute.
+  int64_t changes() const noexcept { return changes_; }
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
   // By all their names: a tensor that several parts share comes more than once.
   Named parameters() const;
   Named buffers() const;
+  // The parameters, then the buffers; nothing while a call changes the model.
+  c10::optional<Named> try_tensors() const;
   // Itself and the modules in it: name ("" for itself, "layers.0") and class ("Linear").
   std::vector<std::pair<std::string, std::string>> part_names() const;
   // The training mode of one of `part_names`. Throws BadArgument for a place past the end.
@@ -94,6 +98,7 @@ class Model {
  private:
   Model(torch::jit::Module module, std::shared_ptr<const Code> code);
   void update_training();
+  Named named_tensors(bool parameters, bool buffers) const;
   const torch::jit::Module& part(size_t place) const;
 
   torch::jit::Module module_;
@@ -101,7 +106,8 @@ class Model {
   const std::shared_ptr<const Code> code_;  // shared with its copies, which run the same functions
   std::vector<std::unique_ptr<Method>> methods_;
   std::atomic<bool> training_{false};  // any part of it
-  mutable std::shared_mutex mutex_;    // shared: reads the model's state; alone: changes it
+  mutable std::atomic<int64_t> changes_{0};
+  mutable std::shared_mutex mutex_;  // shared: reads the model's state; alone: changes it
 };
 
 }  // namespace ltn::models

@@ -54,6 +54,7 @@ void Model::save(const std::function<void(const char*, size_t)>& write) const {
   }
   // Alone: a part's __getstate__ may change it.
   const std::unique_lock<std::shared_mutex> lock(mutex_);
+  ++changes_;
   run_or_refuse("save", [&] {
     torch::jit::ExportModule(module_, [&](const void* bytes, size_t count) {
       write(static_cast<const char*>(bytes), count);
@@ -64,6 +65,7 @@ void Model::save(const std::function<void(const char*, size_t)>& write) const {
 
 std::shared_ptr<Model> Model::copy() const {
   const std::unique_lock<std::shared_mutex> lock(mutex_);  // alone, for the same reason
+  ++changes_;
   torch::jit::Module copy;
   run_or_refuse("copy", [&] { copy = copied(module_); });
   return std::shared_ptr<Model>(new Model(std::move(copy), code_));

@@ -339,6 +339,32 @@ class Tied(nn.Module):
         return self.last(self.drop(self.norm(self.first(x)))) * self.scale
 
 
+class Moving(nn.Module):
+    """Its code puts other tensors into its buffers and parameters."""
+
+    weight: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.last = nn.Linear(2, 1)
+        self.register_buffer("mean", torch.zeros(2))
+        self.register_buffer("steps", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.mean = self.mean * 0.5 + x.detach().mean(0) * 0.5
+        return self.last(x - self.mean)
+
+    @torch.jit.export
+    def drop(self):
+        self.weight = None
+
+    @torch.jit.export
+    def put(self, weight: Tensor):
+        self.weight = weight
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -365,6 +391,7 @@ save("fails-in-scripted", torch.jit.trace(lambda x: seven(x.relu()), torch.ones(
 save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
 save("cnn-training", torch.jit.script(CNN()))
 save("tied", torch.jit.script(Tied()))
+save("moving", torch.jit.script(Moving()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))

@@ -167,9 +167,31 @@ test('a deep copy has a model of its own, also of a model that is gone', () => {
   frozen.dispose();
   expect(torch.equal(alone.forward(x), expected)).toBe(true);
   expect(thrown(() => net.getSubmodule('body.norm').deepCopy())).toMatchObject({ code: 'ERR_TORCH_ARGUMENT' });
+  const both = Object.assign(new torch.nn.Module(), { model: net.body, module: net.body.asModule() }).deepCopy();
+  expect(both.module).toBe(both.model.asModule());
   const average = new torch.optim.swaUtils.AveragedModel(net);
   average.updateParameters(net);
   expect(average.parameters()).toHaveLength(net.parameters().length);
+});
+
+test('tensors that the code of a model replaces are those of its Module, and others stay the same objects', async () => {
+  const whole = model('moving');
+  const module = whole.asModule();
+  const [steps, bias] = [module.getBuffer('steps'), module.getParameter('last.bias')];
+  whole.forward(torch.full([3, 2], 2));
+  expect(module.getBuffer('mean').toArray()).toEqual([1, 1]);
+  await whole.async.forward(torch.full([3, 2], 2));
+  expect(module.stateDict().mean!.toArray()).toEqual([1.5, 1.5]);
+  expect([module.getBuffer('steps') === steps, module.getParameter('last.bias') === bias]).toEqual([true, true]);
+  module.loadStateDict({ ...module.stateDict(), mean: torch.full([2], 7) });
+  expect(whole.namedBuffers().mean!.toArray()).toEqual([7, 7]);
+  const names = () => module.namedParameters().map(([name]) => name);
+  expect(names()).toEqual(['weight', 'last.weight', 'last.bias']);
+  whole.call('drop');
+  expect(names()).toEqual(['last.weight', 'last.bias']);
+  whole.call('put', torch.full([2], 3));
+  expect(names()).toEqual(['weight', 'last.weight', 'last.bias']);
+  expect(module.getParameter('weight').toArray()).toEqual([3, 3]);
 });
 
 test('everything is released with the Module, or with the model, and a scope does not take it', () => {
