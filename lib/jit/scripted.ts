@@ -1,10 +1,10 @@
 /** A TorchScript model as a `torch.nn.Module`: parameters, buffers and parts by name, on the model's own memory. */
 import { native } from '../addon/native';
-import { codedError } from '../errors/errors';
+import { argumentError, codedError, describe } from '../errors/errors';
 import { Module } from '../nn/module';
 import { owned, Parameter } from '../nn/parameter';
 import type { Tensor } from '../tensor/tensor';
-import type { Model } from './model';
+import { isModel, type Model } from './model';
 
 /** What native code says of a model. A place is that of the tensor in `parameters()` or `buffers()`. */
 type Tree = [
@@ -48,6 +48,39 @@ class RecursiveScriptModule extends Module {
   override _members(): [name: string, value: unknown][] {
     this.#whole.update();
     return [...this._parts];
+  }
+
+  /** @internal */
+  override _children(strict = true): [name: string, child: Module][] {
+    if (strict) this.#refuseAdded();
+    return super._children(strict);
+  }
+
+  #refuseAdded(): void {
+    for (const name of Object.keys(this)) {
+      if (name === 'training') continue;
+      const value = (this as unknown as Record<string, unknown>)[name];
+      if (!(value instanceof Module || value instanceof Parameter || isModel(value))) continue;
+      const text = `expected a property of a Module around the model, whose code is fixed, got ${describe(value)}`;
+      throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${this.constructor.name}.${name}: ${text}`);
+    }
+  }
+
+  override registerBuffer(): void {
+    throw this.#isFixed('registerBuffer');
+  }
+
+  override registerParameter(): void {
+    throw this.#isFixed('registerParameter');
+  }
+
+  override registerModule(): void {
+    throw this.#isFixed('registerModule');
+  }
+
+  /** As in Python: the model's code would neither use nor save what is added. */
+  #isFixed(fn: string): Error {
+    return argumentError(fn, 'this', 'a Module around the model, whose code is fixed', this);
   }
 
   /** @internal For `deepCopy`: the model copies its own tensors. */

@@ -194,6 +194,22 @@ test('tensors that the code of a model replaces are those of its Module, and oth
   expect(module.getParameter('weight').toArray()).toEqual([3, 3]);
 });
 
+test('nothing can be added to the Module of a model, since its code would not use it', () => {
+  const module = model('tied').asModule();
+  const refused = { code: 'ERR_TORCH_ARGUMENT', argument: 'this' };
+  expect(thrown(() => module.registerBuffer('more', torch.ones([1])))).toMatchObject(refused);
+  expect(thrown(() => module.registerParameter('more', null))).toMatchObject(refused);
+  expect(thrown(() => module.addModule('more', new torch.nn.Linear(1, 1)))).toMatchObject(refused);
+  const part = module.getSubmodule('norm') as unknown as Record<string, unknown>;
+  part.label = 'anything else';
+  expect(module.parameters()).toHaveLength(OWN.length);
+  part.more = new torch.nn.Linear(1, 1);
+  expect(thrown(() => module.parameters()).message).toBe(
+    'RecursiveScriptModule.more: expected a property of a Module around the model, whose code is fixed, got a Linear',
+  );
+  module.dispose();
+});
+
 test('everything is released with the Module, or with the model, and a scope does not take it', () => {
   const before = settled();
   const net = torch.scope(() => {
