@@ -7,7 +7,7 @@ import { ownScope } from '../lifetimes/scope';
 import { fromShared, type SharedTensor, type SharedToken, share } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Module } from './module';
-import { assigned, type IncompatibleKeys, isLazy, type LoadOptions, misfit, refuseMisfits } from './state';
+import { assigned, type IncompatibleKeys, isLazy, type LoadOptions, misfit, put, refuseMisfits } from './state';
 
 /** A token for each parameter and buffer, by name. */
 export type SharedModule = Record<string, SharedToken>;
@@ -27,7 +27,7 @@ export function sharedOf(module: Module): SharedModule {
   }
   const tokens: SharedModule = {};
   try {
-    for (const [name, tensor] of tensors) tokens[name] = share(tensor);
+    for (const [name, tensor] of tensors) put(tokens, name, share(tensor));
   } catch (error) {
     // Nobody gets the tokens made so far.
     for (const token of Object.values(tokens)) token.dispose();

@@ -19,6 +19,7 @@ import {
   UninitializedBuffer,
   UninitializedParameter,
 } from './parameter';
+import { isOfModel } from './registration';
 import type { Computed } from './utils/computed';
 import { demandPrefix } from './walk';
 
@@ -110,7 +111,7 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
   const { hooks } = module._state;
   for (const hook of hooks?.before.all() ?? []) hook(module, prefix);
   for (const [name, tensor] of ownState(module)) {
-    dict[prefix + module._keyOf(name)] = keepVars ? tensor : (tensor.detach() as Tensor);
+    put(dict, prefix + module._keyOf(name), keepVars ? tensor : (tensor.detach() as Tensor));
   }
   if (module.getExtraState !== undefined) dict[prefix + EXTRA] = module.getExtraState() as Tensor;
   let result = dict;
@@ -120,6 +121,11 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
   for (const hook of hooks?.after.all() ?? []) result = hook(module, result, prefix) ?? result;
   return result;
 }
+
+/** Not an assignment: a parameter of a TorchScript model may be called __proto__. */
+export const put = (entries: object, key: string, value: unknown): void => {
+  Object.defineProperty(entries, key, { value, enumerable: true, configurable: true, writable: true });
+};
 
 export const isLazy = (tensor: Tensor) =>
   tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
@@ -153,7 +159,7 @@ function plan(module: Module, dict: StateDict, prefix: string, found: Plan, arou
     if (value === undefined) found.missing.push(key);
     else if (!isTensor(value)) found.misfits.push(`${key}: expected a Tensor, got ${describe(value)}`);
     else {
-      const replaces = found.assign && target.device === 'meta';
+      const replaces = found.assign && target.device === 'meta' && !isOfModel(module);
       const reason = misfit(target, value, found.assign, replaces);
       if (reason === null) found.copies.push([{ module, name, target }, value]);
       else found.misfits.push(`${key}: ${reason}`);

@@ -365,6 +365,18 @@ class Moving(nn.Module):
         self.weight = weight
 
 
+class Named(nn.Module):
+    """Parameters with names that every object of JavaScript has."""
+
+    def __init__(self):
+        super().__init__()
+        for name in ["__proto__", "constructor"]:
+            self._parameters[name] = nn.Parameter(torch.ones(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -392,6 +404,7 @@ save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
 save("cnn-training", torch.jit.script(CNN()))
 save("tied", torch.jit.script(Tied()))
 save("moving", torch.jit.script(Moving()))
+save("named", torch.jit.script(Named()))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))

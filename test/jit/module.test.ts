@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { python3 } from '../support/python3';
 import { codeOf, LIB, ROOT, settled, thrown, torch } from '../support/torch';
-import { MODELS_MS, makeModels, model } from './models';
+import { MODELS_MS, makeModels, model, pathOf } from './models';
 
 let folder: string;
 beforeAll(async () => {
@@ -208,6 +208,23 @@ test('nothing can be added to the Module of a model, since its code would not us
     'RecursiveScriptModule.more: expected a property of a Module around the model, whose code is fixed, got a Linear',
   );
   module.dispose();
+});
+
+test('names that every object of JavaScript has are names like others', () => {
+  const module = model('named').asModule();
+  const names = ['__proto__', 'constructor'];
+  expect(Object.keys(module.stateDict())).toEqual(names);
+  expect(module.loadStateDict(module.stateDict())).toEqual({ missingKeys: [], unexpectedKeys: [] });
+  const shared = module.share();
+  expect(Object.keys(shared)).toEqual(names);
+  for (const token of Object.values(shared)) token.dispose();
+});
+
+test('a model without elements takes no tensors in place of its own', () => {
+  const empty = torch.jit.load(pathOf('tied'), { device: 'meta' });
+  const dict = model('tied').stateDict();
+  const error = thrown(() => empty.asModule().loadStateDict(dict, { assign: true }));
+  expect(error.message).toContain('scale: expected device meta, got cpu');
 });
 
 test('everything is released with the Module, or with the model, and a scope does not take it', () => {
