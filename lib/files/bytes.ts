@@ -1,7 +1,25 @@
 /** The bytes of a tensor's elements. */
+import type { TorchError } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
+
+/**
+ * Runs what reads a loader's data. Its memory comes from a function that no program calls: the error of a refused allocation
+ * names the loader instead.
+ */
+export function namingLoader<T>(fn: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const { op, message, stack = '' } = (error ?? {}) as TorchError;
+    if (op === 'newBytes') {
+      const better = message.replace('newBytes', () => fn);
+      Object.assign(error as TorchError, { op: fn, message: better, stack: stack.replace(message, () => better) });
+    }
+    throw error;
+  }
+}
 
 /** The elements in row-major order on the CPU, as a uint8 tensor of one dimension in the current scope. */
 export function flat(tensor: Tensor): Tensor {

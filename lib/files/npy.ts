@@ -7,7 +7,7 @@ import { argumentError, codedError, disposedError, type TorchError } from '../er
 import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { bytesOfTensor, chunksOfTensor, flat } from './bytes';
+import { bytesOfTensor, chunksOfTensor, flat, namingLoader } from './bytes';
 import { demandBeginning, demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitsOf } from './limits';
 import { demandName, demandNamed } from './named';
@@ -346,7 +346,7 @@ export const npz = {
     const bytes = await readStream('npz.loadFromStream', source, how, (reader) => reader.rest());
     const whole = inMemory(bytes, true);
     demandFormat(whole, wantedNpz);
-    return readAll('npz.loadFromStream', whole, device, limitsOf(how));
+    return namingLoader('npz.loadFromStream', () => readAll('npz.loadFromStream', whole, device, limitsOf(how)));
   },
   save: saveNpz,
   /** The bytes of a file as a ReadableStream, produced on demand. It keeps the tensors' memory alive. */

@@ -5,7 +5,7 @@ import { fromTypedArray } from '../elements/create';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { type Tensor, wrap } from '../tensor/tensor';
-import { bytesOfTensor } from './bytes';
+import { bytesOfTensor, namingLoader } from './bytes';
 import { RegularFile } from './file';
 import { demandFormat, type FormatName } from './formats';
 import { pathIn } from './paths';
@@ -78,7 +78,7 @@ export function withSource<T>(wanted: Wanted, source: unknown, mmap: unknown, us
     return ownScope(() => {
       const bytes = inMemory(source, share);
       demandFormat(bytes, wanted);
-      return use(bytes);
+      return namingLoader(fn, () => use(bytes));
     });
   }
   const path = pathIn(fn, 'source', source);
@@ -87,7 +87,7 @@ export function withSource<T>(wanted: Wanted, source: unknown, mmap: unknown, us
   try {
     return ownScope(() => {
       demandFormat(file, wanted);
-      const result = use(file);
+      const result = namingLoader(fn, () => use(file));
       if (file.isOpen) file.demandUnchanged();
       return result;
     });

@@ -5,6 +5,7 @@ import { argumentError, codedError, describe, type TorchError } from '../errors/
 import { keep } from '../lifetimes/movable';
 import { tensors } from '../lifetimes/walk';
 import { type Tensor, wrap } from '../tensor/tensor';
+import { namingLoader } from './bytes';
 
 export interface StreamOptions {
   /** Aborting it rejects with the signal's reason and cancels the source. */
@@ -115,7 +116,7 @@ export class StreamReader {
    */
   async takeTensor(length: number, what: string): Promise<Tensor> {
     this.#allow(this.at + length);
-    const target = keep(wrap(native.newBytes(length))!); // no scope may free it during the awaits
+    const target = keep(namingLoader(this.#fn, () => wrap(native.newBytes(length))!)); // no scope may free it during the awaits
     try {
       await this.#fill(length, what, (part, at) => native.fillBytes(target._handle, at, part));
       return target;

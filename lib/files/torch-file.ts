@@ -2,6 +2,7 @@
  * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading executes no code: only
  * tensors, their storages and plain values are allowed, as with PyTorch's weights_only.
  */
+
 import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../../types/base';
 import { dtypeCodes } from '../addon/enums';
@@ -13,6 +14,7 @@ import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
+import { namingLoader } from './bytes';
 import { demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitNames, limitsOf } from './limits';
 import { payLookup } from './lookups';
@@ -388,5 +390,5 @@ export async function loadFromStream<const V extends string = Device>(
   const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());
   const whole = inMemory(bytes, true);
   demandFormat(whole, wanted);
-  return loadFrom('loadFromStream', whole, device, limitsOf(how));
+  return namingLoader('loadFromStream', () => loadFrom('loadFromStream', whole, device, limitsOf(how)));
 }

@@ -168,3 +168,44 @@ test('impossible sizes are refused at once', async () => {
   `);
   expect(found).toMatchObject({ impossible: ['ERR_TORCH_OUT_OF_MEMORY', 0], limited: ['ERR_TORCH_MEMORY_LIMIT', 1] });
 });
+
+test('a refused load names the loader, and leaves nothing', async () => {
+  const { told, tensors } = await ask(`${helpers}
+    const fs = require('node:fs');
+    const path = require('node:path');
+    const folder = fs.mkdtempSync(path.join(require('node:os').tmpdir(), 'limit-'));
+    const at = (name) => path.join(folder, name);
+    torch.scope(() => {
+      const a = torch.ones([MB]);
+      torch.save({ a }, at('a.pt'));
+      torch.safetensors.save({ a }, at('a.safetensors'));
+      torch.npy.save(a, at('a.npy'));
+      torch.npz.save({ a }, at('a.npz'));
+    });
+    torch.setMemoryLimit(MB);
+    const loads = {
+      load: () => torch.load(at('a.pt')),
+      'safetensors.load': () => torch.safetensors.load(fs.readFileSync(at('a.safetensors'))),
+      'safetensors.get': () => torch.safetensors.open(at('a.safetensors')).get('a'),
+      'npy.load': () => torch.npy.load(at('a.npy')),
+      'npz.load': () => torch.npz.load(at('a.npz')),
+      'npy.loadFromStream': () => torch.npy.loadFromStream(fs.createReadStream(at('a.npy'))),
+      'safetensors.loadFromStream': () => torch.safetensors.loadFromStream(fs.createReadStream(at('a.safetensors'))),
+    };
+    (async () => {
+      const told = {};
+      for (const [name, load] of Object.entries(loads)) {
+        try { await load(); } catch (error) { told[name] = [error.code, error.op, error.message, error.stack.includes(name + ': cannot')]; }
+      }
+      fs.rmSync(folder, { recursive: true });
+      answer({ told, tensors: torch.memory().tensors });
+    })();
+  `);
+  const names = Object.keys(told);
+  expect(names).toHaveLength(7);
+  for (const name of names) {
+    const message = expect.stringMatching(`^${name}: cannot allocate ${4 * MB} bytes: .*memory limit is ${MB} bytes`);
+    expect([name, ...told[name]]).toEqual([name, 'ERR_TORCH_MEMORY_LIMIT', name, message, true]);
+  }
+  expect(tensors).toBe(0);
+});

@@ -9,7 +9,7 @@ import { argumentError, codedError, disposedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { bare } from '../../tensor/second-name';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { bytesOfTensor, chunksOfTensor, flat } from '../bytes';
+import { bytesOfTensor, chunksOfTensor, flat, namingLoader } from '../bytes';
 import { RegularFile } from '../file';
 import { demandBeginning, demandFormat } from '../formats';
 import { demandName, demandNamed } from '../named';
@@ -112,7 +112,7 @@ export class SafetensorsFile {
   get(name: string): Tensor {
     const entry = this.#entry(name);
     return ownScope(() => {
-      const tensor = read(this.#source, entry, this.#device);
+      const tensor = namingLoader('safetensors.get', () => read(this.#source, entry, this.#device));
       this.#file.demandUnchanged();
       return tensor;
     });
