@@ -46,15 +46,15 @@ function membersOf(arrays: unknown): readonly [string, NumberArrayConstructor][]
  * `JSON.parse` of UTF-8 bytes, but flat arrays of numbers under the named members of the object are typed arrays: no JavaScript
  * value is made for each number. A member that is absent or something else, such as a nested array, is as `JSON.parse` gives it.
  *
- * @param text the bytes, as of a request's body
+ * @param body the bytes, as of a request
  * @param arrays the type of the array by the name of its member; numbers are rounded as `Float32Array.from` does it
  * @throws SyntaxError of `JSON.parse`; ERR_TORCH_ARGUMENT
  */
-export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayConstructor>): unknown {
-  if (!types.isUint8Array(text)) throw argumentError(FN, 'text', 'a Uint8Array or Buffer', text);
+export function parseJSON(body: Uint8Array, arrays: Record<string, NumberArrayConstructor>): unknown {
+  if (!types.isUint8Array(body)) throw argumentError(FN, 'body', 'a Uint8Array or Buffer', body);
   const members = membersOf(arrays);
-  refuseDetached(FN, 'text', text);
-  const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  refuseDetached(FN, 'body', body);
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const numbers = roomFor(Math.ceil(bytes.length / 2));
   const names = members.map(([name]) => name);
   const [hasOthers, ...found] = (names.some(hasReplacement) ? null : native.jsonArrays(bytes, names, numbers)) ?? [1];
@@ -72,10 +72,10 @@ export function parseJSON(text: Uint8Array, arrays: Record<string, NumberArrayCo
 /** Native code compares names by their bytes, but to JavaScript every invalid sequence is the same U+FFFD. */
 const hasReplacement = (name: string): boolean => /\p{Surrogate}|\ufffd/u.test(name);
 
-/** Of an array: the index of its name, where its text begins and ends, and which numbers are its. */
+/** Of an array: the index of its name, where its body begins and ends, and which numbers are its. */
 const FIGURES = 5;
 
-/** What the text holds besides the arrays, with 0 in the place of each. */
+/** What the body holds besides the arrays, with 0 in the place of each. */
 function parseRest(bytes: Buffer, found: readonly number[]): unknown {
   if (found.length === 0) return JSON.parse(bytes.toString());
   let rest = '';
@@ -87,11 +87,11 @@ function parseRest(bytes: Buffer, found: readonly number[]): unknown {
   try {
     return JSON.parse(rest + bytes.toString('utf8', from));
   } catch {
-    return JSON.parse(bytes.toString()); // its error names the place in the whole text
+    return JSON.parse(bytes.toString()); // its error names the place in the whole body
   }
 }
 
-/** The arrays that native code left to JSON.parse, as in a text that names a member twice or writes its name with an escape. */
+/** The arrays that native code left to JSON.parse, as in a body that names a member twice or writes its name with an escape. */
 function convertOthers(value: unknown, members: readonly [string, NumberArrayConstructor][]): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
   for (const [name, NumberArray] of members) {

@@ -132,7 +132,7 @@ test('names that decode to the same text are one name', () => {
 
 test('wrong arguments name what was expected', () => {
   const of = (text: unknown, arrays: unknown) => thrown(() => parseJSON(text as Uint8Array, arrays as never)).message;
-  expect(of('{}', {})).toBe("utils.parseJSON: argument 'text': expected a Uint8Array or Buffer, got '{}'");
+  expect(of('{}', {})).toBe("utils.parseJSON: argument 'body': expected a Uint8Array or Buffer, got '{}'");
   expect(of(bytes('{}'), [])).toMatch(
     /argument 'arrays': expected an object of Float32Array or Float64Array by member/,
   );
