@@ -59,6 +59,20 @@ describe('modules', () => {
       const remove = (name: unknown) =>
         removeParametrizations(registerParametrization(linear(), 'weight', new nn.ReLU()), name);
       refused(remove, wrong, ARGUMENT, /removeParametrizations: argument 'tensorName': expected a parametrized tensor/);
+      const { transferParametrizationsAndParams: transfer } = nn.utils.parametrize;
+      const given = wrong.filter((value) => (value ?? null) !== null);
+      const names = given.filter((value) => typeof value !== 'string');
+      const register = (name: unknown) => registerParametrization(linear(), name, new nn.ReLU());
+      refused(register, [...names, undefined, null], ARGUMENT, /argument 'tensorName': expected a string/);
+      refused((name) => isParametrized(linear(), name), names, ARGUMENT, /argument 'tensorName': expected a string/);
+      const from = () => registerParametrization(linear(), 'weight', new nn.ReLU());
+      refused(
+        (name) => transfer(from(), linear(), name),
+        given,
+        ARGUMENT,
+        /'tensorName': expected a parametrized tensor/,
+      );
+      refused((module) => transfer(module, linear()), [linear()], ARGUMENT, /'fromModule': expected a parametrized/);
     });
   });
 
@@ -79,6 +93,53 @@ describe('modules', () => {
           new RegExp(`Weights: argument '${name}': expected a`),
         );
       }
+    });
+  });
+
+  test('fusing: transpose, and a weight of too few dimensions', () => {
+    const { fuseConvBnEval, fuseConvBnWeights } = nn.utils;
+    const v = () => torch.ones([2]);
+    const transpose = /argument 'transpose': expected a boolean/;
+    const values = wrong.filter((value) => value !== undefined && value !== true);
+    releasing(() => {
+      const pair = [kept(new nn.Conv2d(2, 2, 1)), kept(new nn.BatchNorm2d(2))].map((one) => one.eval());
+      refused((value) => fuseConvBnEval(...pair, value), values, ARGUMENT, transpose);
+      const weights = (convW: unknown, value: unknown) => fuseConvBnWeights(convW, v(), v(), v(), 0, v(), v(), value);
+      refused((value) => weights(torch.ones([2, 2, 1, 1]), value), values, ARGUMENT, transpose);
+      refused(() => weights(v(), false), [0], ARGUMENT, /'convW': expected a Tensor of 2 or more dimensions/);
+    });
+  });
+
+  test('methods of pruning', () => {
+    const { prune } = nn.utils;
+    const one = () => torch.ones([2, 2]);
+    const methodsOf = () => [
+      ...[new prune.L1Unstructured(1), new prune.RandomUnstructured(1), new prune.Identity()],
+      ...[new prune.LnStructured(1, 2), new prune.RandomStructured(1), new prune.CustomFromMask(one())],
+    ];
+    releasing(() => {
+      for (const method of torch.scope(() => methodsOf())) {
+        refused((t) => method.computeMask(t, one()), wrong, ARGUMENT, /computeMask: argument 't': expected a Tensor/);
+        refused(
+          (mask) => method.computeMask(one(), mask),
+          wrong,
+          ARGUMENT,
+          /argument 'defaultMask': expected a Tensor/,
+        );
+        refused((t) => method.prune(t), wrong, ARGUMENT, /\.prune: argument 't': expected a Tensor/);
+        const masks = wrong.filter((value) => (value ?? null) !== null);
+        refused((mask) => method.prune(one(), mask), masks, ARGUMENT, /'defaultMask': expected a Tensor/);
+      }
+      const { L1Unstructured, LnStructured, RandomStructured } = prune;
+      refused((module) => L1Unstructured.apply(module, 'weight', 1), wrong, ARGUMENT, /'module': expected a Module/);
+      const names = wrong.filter((value) => typeof value !== 'string');
+      refused((name) => L1Unstructured.apply(linear(), name, 1), names, ARGUMENT, /'name': expected a string/);
+      const some = wrong.filter((value) => value !== undefined);
+      refused((dim) => new RandomStructured(1, dim), some, ARGUMENT, /argument 'dim': expected an integer/);
+      const norms = wrong.filter((value) => !Number.isNaN(value));
+      refused((n) => new LnStructured(1, n), norms, ARGUMENT, /argument 'n': expected a number, 'fro' or 'nuc'/);
+      const global = (method: unknown) => prune.globalUnstructured([[linear(), 'weight']], method, { amount: 1 });
+      refused(global, [...wrong, class {}], ARGUMENT, /'pruningMethod': expected a class of torch.nn.utils.prune/);
     });
   });
 

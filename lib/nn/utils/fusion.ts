@@ -42,6 +42,10 @@ function demandTensors(fn: string, tensors: Record<string, unknown>, eps: unknow
   if (typeof eps !== 'number') throw argumentError(`nn.utils.${fn}`, 'bnEps', 'a number', eps);
 }
 
+function demandTranspose(fn: string, value: unknown): void {
+  if (typeof value !== 'boolean') throw argumentError(`nn.utils.${fn}`, 'transpose', 'a boolean', value);
+}
+
 /** Those of tensors that may be missing. */
 const given = (tensors: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(tensors).filter(([, value]) => value !== null && value !== undefined));
@@ -58,6 +62,10 @@ export function fuseConvBnWeights(
   transpose = false,
 ): Pair {
   demandTensors('fuseConvBnWeights', { convW, bnRm, bnRv, ...given({ convB, bnW, bnB }) }, bnEps);
+  demandTranspose('fuseConvBnWeights', transpose);
+  if (convW.ndim < 2) {
+    throw argumentError('nn.utils.fuseConvBnWeights', 'convW', 'a Tensor of 2 or more dimensions', convW);
+  }
   return ownScope(() => {
     const factor = bnW ?? (aten.onesLike(bnRm) as Tensor);
     const root = aten.rsqrt(bnRv.add(bnEps)) as Tensor;
@@ -115,6 +123,7 @@ function fused<M extends Module>(layer: M, weights: (copy: Weighted) => Pair): M
 /** A copy of a convolution that has the effect of the batch normalization after it. Both are in evaluation mode. */
 export function fuseConvBnEval<M extends Module>(conv: M, bn: Module, transpose = false): M {
   demandEval('fuseConvBnEval', conv, bn);
+  demandTranspose('fuseConvBnEval', transpose);
   const { runningMean, runningVar, eps, weight, bias } = bn as Normalizing;
   return fused(conv, (copy) =>
     fuseConvBnWeights(copy.weight, copy.bias, runningMean!, runningVar!, eps, weight, bias, transpose),

@@ -265,6 +265,10 @@ function append(module: Module, name: string, parametrization: Parametrization, 
   list.unsafe ||= unsafe;
 }
 
+function demandName(fn: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string') throw argumentError(at(fn), 'tensorName', 'a string', value);
+}
+
 function demandModule(fn: string, name: string, value: unknown): asserts value is Module {
   if (!(value instanceof Module)) throw argumentError(at(fn), name, 'a Module', value);
 }
@@ -282,6 +286,7 @@ export function registerParametrization<M extends Module, N extends string>(
   const fn = 'registerParametrization';
   const { unsafe = false } = ownOptions(at(fn), options, ['unsafe']);
   demandModule(fn, 'module', module);
+  demandName(fn, tensorName);
   demandModule(fn, 'parametrization', parametrization);
   parametrization.train(module.training);
   if (isParametrized(module, tensorName)) append(module, tensorName, parametrization, unsafe);
@@ -301,6 +306,7 @@ export function registerParametrization<M extends Module, N extends string>(
 /** Whether a tensor of a module is parametrized; without a name, whether any is. */
 export function isParametrized(module: Module, tensorName: string | null = null): boolean {
   demandModule('isParametrized', 'module', module);
+  if (tensorName !== null) demandName('isParametrized', tensorName);
   const lists = listsOf(module);
   if (lists === null) return false;
   return tensorName === null ? lists.length > 0 : lists.has(module._keyOf(tensorName));
@@ -365,6 +371,10 @@ export function transferParametrizationsAndParams<M extends Module>(
   const fn = 'transferParametrizationsAndParams';
   demandModule(fn, 'fromModule', fromModule);
   demandModule(fn, 'toModule', toModule);
+  if (!isParametrized(fromModule)) throw argumentError(at(fn), 'fromModule', 'a parametrized Module', fromModule);
+  if (tensorName !== null && (typeof tensorName !== 'string' || !isParametrized(fromModule, tensorName))) {
+    throw argumentError(at(fn), 'tensorName', `a parametrized tensor of ${fromModule.constructor.name}`, tensorName);
+  }
   const names = tensorName === null ? Object.getOwnPropertyNames(fromModule) : [tensorName];
   for (const name of names.filter((one) => isParametrized(fromModule, one))) {
     if (!(name in toModule)) {

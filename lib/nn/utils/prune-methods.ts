@@ -3,7 +3,7 @@ import { inGradMode } from '../../autograd/mode';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import type { Module } from '../module';
+import { Module } from '../module';
 import { aten, norm } from '../ops';
 import { setData } from '../parameter';
 import {
@@ -41,11 +41,31 @@ export function demandAmount(fn: string, amount: unknown): asserts amount is num
   if (!fits) throw argumentError(at(fn), 'amount', 'a share from 0 to 1 or a number of values', amount);
 }
 
+function demandDim(fn: string, dim: unknown): void {
+  if (!Number.isInteger(dim)) throw argumentError(at(fn), 'dim', 'an integer', dim);
+}
+
+/** Which norm of a channel is its importance. */
+export type Norm = number | 'fro' | 'nuc';
+export const NORM = "a number, 'fro' or 'nuc'";
+export const isNorm = (value: unknown): value is Norm =>
+  typeof value === 'number' || value === 'fro' || value === 'nuc';
+
 /** The number of values or channels to prune. An integer is a number of them, a fraction a share. */
 function countOf(fn: string, amount: number, all: number): number {
   if (!Number.isInteger(amount)) return rounded(amount * all);
   if (amount > all) throw argumentError(at(fn), 'amount', `at most ${all}, the number there is`, amount);
   return amount;
+}
+
+function demandTensor(fn: string, name: string, value: unknown): void {
+  if (!isTensor(value)) throw argumentError(at(fn), name, 'a Tensor', value);
+}
+
+/** The arguments of `computeMask`. */
+function demandTensors(fn: string, t: unknown, defaultMask: unknown): void {
+  demandTensor(`${fn}.computeMask`, 't', t);
+  demandTensor(`${fn}.computeMask`, 'defaultMask', defaultMask);
 }
 
 /** The base class of pruning methods: computes masks, and applies them to a tensor of a module before each forward. */
@@ -68,7 +88,10 @@ export abstract class BasePruningMethod implements Method {
 
   /** Prunes a tensor that belongs to no module. */
   prune(t: Tensor, defaultMask: Tensor | null = null, importanceScores: Tensor | null = null): Tensor {
-    demandScores('prune', t, importanceScores);
+    const fn = `${this.constructor.name}.prune`;
+    demandTensor(fn, 't', t);
+    if (defaultMask !== null) demandTensor(fn, 'defaultMask', defaultMask);
+    demandScores(fn, t, importanceScores);
     return ownScope(
       () => t.mul(this.computeMask(importanceScores ?? t, defaultMask ?? (aten.onesLike(t) as Tensor))) as Tensor,
       false,
@@ -145,6 +168,8 @@ export function applied(
   importanceScores: Tensor | null,
 ): BasePruningMethod {
   const fn = 'BasePruningMethod.apply';
+  if (!(module instanceof Module)) throw argumentError(at(fn), 'module', 'a Module', module);
+  if (typeof name !== 'string') throw argumentError(at(fn), 'name', 'a string', name);
   const before = methodOf(module, name);
   const current = before === null ? demandParameter('prune', module, name) : propertiesOf(module)[name]!;
   demandScores(fn, current, importanceScores);
@@ -185,7 +210,8 @@ export function unpruned(module: Module, name: string, method: BasePruningMethod
 export class Identity extends BasePruningMethod {
   readonly pruningType = 'unstructured';
 
-  computeMask(_t: Tensor, defaultMask: Tensor): Tensor {
+  computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    demandTensors('Identity', t, defaultMask);
     return defaultMask;
   }
 }
@@ -207,6 +233,7 @@ export class RandomUnstructured extends BasePruningMethod {
   }
 
   computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    demandTensors('RandomUnstructured', t, defaultMask);
     const count = countOf('RandomUnstructured', this.amount, t.numel);
     if (count === 0) return defaultMask.clone() as Tensor;
     const [, chosen] = (aten.randLike(t) as Tensor).reshape(-1).topk(count) as unknown as [Tensor, Tensor];
@@ -224,6 +251,7 @@ export class L1Unstructured extends BasePruningMethod {
   }
 
   computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    demandTensors('L1Unstructured', t, defaultMask);
     const count = countOf('L1Unstructured', this.amount, t.numel);
     if (count === 0) return defaultMask.clone() as Tensor;
     const sizes = t.abs().reshape(-1);
@@ -259,9 +287,11 @@ export class RandomStructured extends BasePruningMethod {
   ) {
     super();
     demandAmount('RandomStructured', amount);
+    demandDim('RandomStructured', dim);
   }
 
   computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    demandTensors('RandomStructured', t, defaultMask);
     const all = channelsOf('RandomStructured', t, this.dim);
     const count = countOf('RandomStructured', this.amount, all);
     if (count === 0) return defaultMask;
@@ -277,14 +307,17 @@ export class LnStructured extends BasePruningMethod {
 
   constructor(
     readonly amount: number,
-    readonly n: number | 'fro' | 'nuc',
+    readonly n: Norm,
     readonly dim = -1,
   ) {
     super();
     demandAmount('LnStructured', amount);
+    demandDim('LnStructured', dim);
+    if (!isNorm(n)) throw argumentError(at('LnStructured'), 'n', NORM, n);
   }
 
   computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    demandTensors('LnStructured', t, defaultMask);
     const all = channelsOf('LnStructured', t, this.dim);
     const count = countOf('LnStructured', this.amount, all);
     const place = this.dim < 0 ? this.dim + t.ndim : this.dim;
@@ -304,7 +337,8 @@ export class CustomFromMask extends BasePruningMethod {
     if (!isTensor(mask)) throw argumentError(at('CustomFromMask'), 'mask', 'a Tensor', mask);
   }
 
-  computeMask(_t: Tensor, defaultMask: Tensor): Tensor {
+  computeMask(t: Tensor, defaultMask: Tensor): Tensor {
+    demandTensors('CustomFromMask', t, defaultMask);
     if (this.mask.shape.join() !== (defaultMask.shape as number[]).join()) {
       const expected = `a Tensor of shape [${defaultMask.shape.join(', ')}]`;
       throw argumentError(at('CustomFromMask'), 'mask', expected, this.mask);

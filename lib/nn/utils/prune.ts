@@ -12,12 +12,15 @@ import { aModule, aTensor } from './kinds';
 import {
   applied,
   at,
-  type BasePruningMethod,
+  BasePruningMethod,
   CustomFromMask,
   Identity,
+  isNorm,
   L1Unstructured,
   LnStructured,
   methodOf,
+  NORM,
+  type Norm,
   PruningContainer,
   RandomStructured,
   RandomUnstructured,
@@ -78,15 +81,9 @@ export function randomStructured<M extends Module>(
   return module as M;
 }
 
-type Norm = number | 'fro' | 'nuc';
 const norms = {
   ...some,
-  n: kind<Norm>(
-    "a number, 'fro' or 'nuc'",
-    undefined,
-    (value) => (typeof value === 'number' || value === 'fro' || value === 'nuc' ? value : undefined),
-    String,
-  ),
+  n: kind<Norm>(NORM, undefined, (value) => (isNorm(value) ? value : undefined), String),
   dim: int(),
   importanceScores: tensor,
 };
@@ -145,7 +142,8 @@ export function globalUnstructured(...passed: unknown[]): void {
   const fn = at('globalUnstructured');
   const given = byName(fn, ['parameters', 'pruningMethod', 'importanceScores', 'amount'], 1, passed);
   const { parameters, pruningMethod, ...options } = given as unknown as GlobalArguments;
-  if (typeof pruningMethod !== 'function') {
+  // A method of the program extends BasePruningMethod; an arrow function has no prototype.
+  if (typeof pruningMethod !== 'function' || !(pruningMethod.prototype instanceof BasePruningMethod)) {
     throw argumentError(fn, 'pruningMethod', 'a class of torch.nn.utils.prune', pruningMethod);
   }
   const places = typeof parameters?.[Symbol.iterator] === 'function' ? [...parameters] : [];
