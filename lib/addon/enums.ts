@@ -51,4 +51,4 @@ export const givenDtypeCodes: ReadonlyMap<string, number> = new Map([
 
 /** Resolves an alias: 'float32' for 'float'. Other values stay unchanged, for the caller to refuse. */
 export const canonicalDtype = (given: DTypeLike): DType =>
-  Object.hasOwn(dtypeAliases, given) ? dtypeAliases[given]! : (given as DType);
+  typeof given === 'string' && Object.hasOwn(dtypeAliases, given) ? dtypeAliases[given]! : (given as DType);

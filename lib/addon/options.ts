@@ -8,12 +8,7 @@ import { canonicalDtype, dtypeCodes } from './enums';
 
 /** Whether a value can be options. Arrays, Maps, promises, tensors and modules have properties too, but are mistakes. */
 export const isOptions = (value: unknown): value is object =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  !types.isMap(value) &&
-  !types.isPromise(value) &&
-  !isOfLibrary(value);
+  typeof value === 'object' && value !== null && !builtIn.some((isBuiltIn) => isBuiltIn(value)) && !isOfLibrary(value);
 
 /** The error for an unknown option, with a suggestion. */
 export function unknownOption(fn: string, argument: string, name: string, known: readonly string[]): TorchError {
@@ -43,6 +38,13 @@ export function ownOptions<T extends object>(fn: string, options: T, known: read
     if (!(known as readonly string[]).includes(name)) throw unknownOption(fn, 'options', name, known);
   }
   return Object.assign(Object.create(null), options);
+}
+
+/** A boolean, or `usual` if it is omitted. */
+export function flagOf(fn: string, name: string, value: unknown, usual: boolean): boolean {
+  if (value === undefined) return usual;
+  if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
+  return value;
 }
 
 /** The longest time of Node's timers. */

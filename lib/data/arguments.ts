@@ -5,12 +5,7 @@ import { argumentError, codedError, describe, type TorchError } from '../errors/
 import { isTypedArray } from '../tensor/nested';
 
 export type { Generator } from '../../types/generated/classes';
-
-export function flagOf(fn: string, name: string, value: unknown, usual: boolean): boolean {
-  if (value === undefined) return usual;
-  if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
-  return value;
-}
+export { flagOf } from '../addon/options';
 
 export function countOf(fn: string, name: string, value: unknown): number {
   const number = typeof value === 'bigint' ? Number(value) : value;

@@ -15,11 +15,7 @@ export function textOf(fn: string, name: string, value: unknown): string {
   return value;
 }
 
-export function flagOf(fn: string, name: string, value: unknown, usual: boolean): boolean {
-  if (value === undefined) return usual;
-  if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
-  return value;
-}
+export { flagOf } from '../addon/options';
 
 export function signalOf(fn: string, value: unknown): Signal | undefined {
   if (value !== undefined && !(value instanceof AbortSignal))

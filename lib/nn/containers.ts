@@ -49,6 +49,7 @@ abstract class Container<T> extends Module {
 abstract class List<T> extends Container<T> {
   /** The element at a position; negative positions count from the end. */
   at(index: number): T | undefined {
+    if (!Number.isInteger(index)) throw argumentError(`${this.constructor.name}.at`, 'index', 'an integer', index);
     return [...this._elements.values()].at(index);
   }
 

@@ -1,5 +1,5 @@
 /** Moving modules to devices, and converting their dtypes. */
-import type { DTypeLike } from '../../types/base';
+import type { DType, DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
 import { isPlainObject, ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
@@ -56,6 +56,12 @@ export function replaceData(
 }
 
 const isDtype = (value: string) => dtypeCodes.has(canonicalDtype(value as DTypeLike));
+
+/** A dtype, by its name or an alias. */
+export function dtypeOf(fn: string, value: DTypeLike): DType {
+  if (!isDtype(value)) throw argumentError(fn, 'dtype', "a dtype such as 'float32'", value);
+  return canonicalDtype(value);
+}
 
 /** The arguments of `Module.to`. */
 export function targetOf(first: unknown, second: DTypeLike | undefined): ToOptions {

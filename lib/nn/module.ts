@@ -1,14 +1,12 @@
 /** torch.nn.Module. */
 import type { DTypeLike } from '../../types/base';
-import { canonicalDtype } from '../addon/enums';
-import { ownOptions } from '../addon/options';
-import { inGradMode } from '../autograd/mode';
+import { flagOf, ownOptions } from '../addon/options';
 import { markCopy } from '../errors/copies';
 import { argumentError, codedError } from '../errors/errors';
 import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { cast, conversion, replaceData, type ToOptions, targetOf } from './conversion';
+import { cast, conversion, dtypeOf, replaceData, type ToOptions, targetOf } from './conversion';
 import { deepCopyOf, refuseForeignCopies } from './copy';
 import {
   type CallHooks,
@@ -19,8 +17,8 @@ import {
   prepareClasses,
   prepareOwn,
 } from './hooks';
-import { Buffer, Parameter, zeroed } from './parameter';
-import { defineOwning, membersOf, requireFree } from './registration';
+import { Buffer, Parameter, zeroGrads } from './parameter';
+import { defineOwning, demandOrNull, membersOf, requireFree } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -195,11 +193,7 @@ export class Module {
 
   /** Drops the gradients of the parameters, or with `setToNone: false` sets them to zero. */
   zeroGrad(options: { setToNone?: boolean | undefined } = {}): void {
-    const { setToNone = true } = ownOptions('zeroGrad', options, ['setToNone']);
-    for (const parameter of this.parameters()) {
-      if (setToNone) parameter.grad = null;
-      else if (parameter.grad !== null) inGradMode(false, () => zeroed(parameter));
-    }
+    zeroGrads('zeroGrad', this.parameters(), options);
   }
 
   /** Calls `fn` with each module in this one, inner ones first, then with this one. */
@@ -222,7 +216,8 @@ export class Module {
 
   /** Converts all parameters and buffers. */
   type(dtype: DTypeLike): this {
-    return this._convert((tensor) => tensor.to(canonicalDtype(dtype)) as Tensor);
+    const name = dtypeOf('type', dtype);
+    return this._convert((tensor) => tensor.to(name) as Tensor);
   }
 
   float(): this {
@@ -260,27 +255,23 @@ export class Module {
    * the property. `persistent`: part of the state dict.
    */
   registerBuffer(name: string, tensor: Tensor | null, options: { persistent?: boolean } | boolean = {}): void {
-    const given = typeof options === 'boolean' ? { persistent: options } : options;
-    const { persistent = true } = ownOptions('registerBuffer', given, ['persistent']);
-    if (tensor !== null && !isTensor(tensor))
-      throw argumentError('registerBuffer', 'tensor', 'a Tensor or null', tensor);
-    requireFree(this, 'registerBuffer', name, (value) => this._state.buffers.has(name) || isTensor(value));
+    const fn = 'registerBuffer';
+    const given = typeof options === 'boolean' ? options : ownOptions(fn, options, ['persistent']).persistent;
+    const persistent = flagOf(fn, 'persistent', given, true);
+    if (tensor !== null && !isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor or null', tensor);
+    requireFree(this, fn, name, (value) => this._state.buffers.has(name) || isTensor(value));
     this._state.buffers.set(name, persistent);
     defineOwning(this, name, tensor);
   }
 
   registerParameter(name: string, parameter: Parameter | null): void {
-    if (parameter !== null && !(parameter instanceof Parameter)) {
-      throw argumentError('registerParameter', 'parameter', 'a Parameter or null', parameter);
-    }
+    demandOrNull('registerParameter', 'parameter', 'a Parameter', Parameter, parameter);
     requireFree(this, 'registerParameter', name, (value) => value instanceof Parameter);
     (this as Record<string, unknown>)[name] = parameter;
   }
 
   registerModule(name: string, module: Module | null): void {
-    if (module !== null && !(module instanceof Module)) {
-      throw argumentError('registerModule', 'module', 'a Module or null', module);
-    }
+    demandOrNull('registerModule', 'module', 'a Module', Module, module);
     requireFree(this, 'registerModule', name, (value) => value instanceof Module);
     (this as Record<string, unknown>)[name] = module;
   }

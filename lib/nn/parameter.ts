@@ -1,6 +1,6 @@
 /** torch.nn.Parameter: a tensor that a module owns and an optimizer updates. */
 import type { DType, DTypeLike, Shape } from '../../types/base';
-import { ownOptions } from '../addon/options';
+import { flagOf, ownOptions } from '../addon/options';
 import { raw } from '../addon/wrappers';
 import { inGradMode } from '../autograd/mode';
 import { f } from '../call/runtime';
@@ -160,9 +160,20 @@ export function owned(value: unknown): unknown {
   return value;
 }
 
-/** Sets the gradient to zero. */
-export function zeroed(parameter: Parameter): void {
-  const grad = parameter.grad!;
+/** Drops the gradients, or with `setToNone: false` sets them to zero. */
+export function zeroGrads(
+  fn: string,
+  parameters: readonly Parameter[],
+  options: { setToNone?: boolean | undefined },
+): void {
+  const setToNone = flagOf(fn, 'setToNone', ownOptions(fn, options, ['setToNone']).setToNone, true);
+  for (const parameter of parameters) {
+    if (setToNone) parameter.grad = null;
+    else if (parameter.grad !== null) inGradMode(false, () => zeroed(parameter.grad!));
+  }
+}
+
+function zeroed(grad: Tensor): void {
   if (grad.requiresGrad) grad.detach_();
   grad.zero_();
   grad.dispose();

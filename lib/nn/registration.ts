@@ -6,6 +6,17 @@ import { argumentError, codedError, describe } from '../errors/errors';
 import { isMarked } from '../tensor/tensor';
 import { owned } from './parameter';
 
+/** Throws unless `value` is null or an instance of a class. `what`: the class, for the error. */
+export function demandOrNull(
+  fn: string,
+  argument: string,
+  what: string,
+  cls: abstract new (...args: never[]) => unknown,
+  value: unknown,
+): void {
+  if (value !== null && !(value instanceof cls)) throw argumentError(fn, argument, `${what} or null`, value);
+}
+
 /** Throws unless `module` has no property of this name, or one that `isSame` says may be replaced. */
 export function requireFree(module: object, fn: string, name: string, isSame: (value: unknown) => boolean): void {
   if (typeof name !== 'string' || name === '' || name.includes('.')) {

@@ -1,5 +1,5 @@
 /** State dicts of modules: making them, and loading them. */
-import { ownOptions } from '../addon/options';
+import { flagOf, ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError, describe } from '../errors/errors';
 import { demandNamed } from '../files/named';
@@ -101,9 +101,9 @@ const refuseCycle = (module: Module) =>
   );
 
 export function stateOf(module: Module, options: StateDictOptions): StateDict {
-  const { prefix = '', keepVars = false } = ownOptions('stateDict', options, ['prefix', 'keepVars']);
+  const { prefix = '', keepVars } = ownOptions('stateDict', options, ['prefix', 'keepVars']);
   demandPrefix('stateDict', prefix);
-  return addState(module, {}, prefix, keepVars, []);
+  return addState(module, {}, prefix, flagOf('stateDict', 'keepVars', keepVars, false), []);
 }
 
 function addState(module: Module, dict: StateDict, prefix: string, keepVars: boolean, around: Module[]): StateDict {

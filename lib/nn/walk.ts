@@ -1,5 +1,5 @@
 /** What a module and those in it have, by name. */
-import { ownOptions } from '../addon/options';
+import { flagOf, ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
 import type { Module } from './module';
@@ -20,6 +20,8 @@ export const walkOptions = (
 ): WalkOptions => {
   const given = ownOptions<WalkOptions>(fn, typeof options === 'string' ? { prefix: options } : options, known);
   demandPrefix(fn, given.prefix);
+  flagOf(fn, 'recurse', given.recurse, true);
+  flagOf(fn, 'removeDuplicate', given.removeDuplicate, true);
   return given;
 };
 
@@ -29,7 +31,7 @@ export function demandPrefix(fn: string, prefix: unknown): void {
 
 /** `recurse` of the methods that take nothing else. */
 export const recursion = (fn: string, options: Pick<WalkOptions, 'recurse'> | boolean): boolean =>
-  typeof options === 'boolean' ? options : (ownOptions(fn, options, ['recurse']).recurse ?? true);
+  typeof options === 'boolean' ? options : flagOf(fn, 'recurse', ownOptions(fn, options, ['recurse']).recurse, true);
 
 export const joined = (prefix: string, name: string) => (prefix === '' ? name : `${prefix}.${name}`);
 

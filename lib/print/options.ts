@@ -50,7 +50,10 @@ const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolea
   edgeitems: [isCount, 'an integer of 0 or more'],
   linewidth: [isCount, 'an integer of 0 or more'],
   sciMode: [(value) => value === null || typeof value === 'boolean', 'a boolean or null'],
-  profile: [(value) => Object.hasOwn(profiles, value as string), `one of ${Object.keys(profiles).join(', ')}`],
+  profile: [
+    (value) => typeof value === 'string' && Object.hasOwn(profiles, value),
+    `one of ${Object.keys(profiles).join(', ')}`,
+  ],
 };
 
 /**

@@ -38,6 +38,26 @@ describe('modules', () => {
       const places = wrong.filter((value) => value !== undefined);
       const position = /^ModuleList.pop: argument 'index': expected a position in a list of 1/;
       refused((index) => new nn.ModuleList([linear()]).pop(index), [...places, [0], '0'], ARGUMENT, position);
+      const whole = /^ModuleList.at: argument 'index': expected an integer/;
+      refused((index) => new nn.ModuleList([linear()]).at(index), [...wrong, [0], '0', 0.5], ARGUMENT, whole);
+    });
+  });
+
+  test('options that are booleans, and a dtype', () => {
+    const values = wrong.filter((value) => value !== undefined && typeof value !== 'boolean');
+    const calls: [string, (value: unknown) => unknown][] = [
+      ['setToNone', (setToNone) => linear().zeroGrad({ setToNone })],
+      ['keepVars', (keepVars) => linear().stateDict({ keepVars })],
+      ['recurse', (recurse) => linear().parameters({ recurse })],
+      ['recurse', (recurse) => linear().namedParameters({ recurse })],
+      ['removeDuplicate', (removeDuplicate) => linear().namedModules({ removeDuplicate })],
+      ['persistent', (persistent) => linear().registerBuffer('other', null, { persistent })],
+    ];
+    releasing(() => {
+      for (const [name, call] of calls) {
+        refused(call, values, ARGUMENT, new RegExp(`: argument '${name}': expected a boolean`));
+      }
+      refused((dtype) => linear().type(dtype), [...wrong, {}], ARGUMENT, /^type: argument 'dtype': expected a dtype/);
     });
   });
 
