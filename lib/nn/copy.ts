@@ -10,6 +10,11 @@ import { Buffer, held, owned, Parameter, UninitializedBuffer } from './parameter
 import { isOfModel } from './registration';
 import { attach } from './utils/computed';
 
+/** Cannot be cloned: structuredClone, which would make an object without the module's tensors, throws this text. */
+export const notCloned: symbol = Symbol(
+  'torch.nn.Module: pass module.share() to another thread and call loadShared there; module.deepCopy() copies, and torch.save(module.stateDict(), path) stores it',
+);
+
 interface Made {
   /** Modules and tensors that were copied: shared ones stay shared. */
   readonly copies: Map<object, unknown>;

@@ -7,7 +7,7 @@ import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { cast, conversion, dtypeOf, replaceData, type ToOptions, targetOf } from './conversion';
-import { deepCopyOf, refuseForeignCopies } from './copy';
+import { deepCopyOf, notCloned, refuseForeignCopies } from './copy';
 import {
   type CallHooks,
   type ForwardHook,
@@ -22,6 +22,7 @@ import { defineOwning, demandOrNull, membersOf, requireFree } from './registrati
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
+  jsonOf,
   type LoadOptions,
   type LoadStateDictOptions,
   type LoadStateDictPostHook,
@@ -46,6 +47,8 @@ const everyName = { removeDuplicate: false };
  * definition. `forward` calls the module, hooks included. See docs/training.md.
  */
 export class Module {
+  /** @internal */
+  readonly _notCloned = notCloned;
   /** Whether the module is in training mode. */
   training = true;
   /** @internal */
@@ -378,6 +381,11 @@ export class Module {
   /** @internal The lines of `String(module)` for submodules, from their keys and texts. */
   _lines(children: readonly (readonly [key: string, text: string])[]): string[] {
     return children.map(([key, text]) => `(${key}): ${text}`);
+  }
+
+  /** The state dict with the elements of its tensors, for `JSON.stringify`. */
+  toJSON(): Record<string, unknown> {
+    return jsonOf(this);
   }
 
   toString(): string {

@@ -106,6 +106,13 @@ export function stateOf(module: Module, options: StateDictOptions): StateDict {
   return addState(module, {}, prefix, flagOf('stateDict', 'keepVars', keepVars, false), []);
 }
 
+/** The state with the elements of its tensors, for JSON. */
+export const jsonOf = (module: Module): Record<string, unknown> =>
+  ownScope(() => {
+    const entries: [string, unknown][] = Object.entries(module.stateDict());
+    return Object.fromEntries(entries.map(([key, value]) => [key, isTensor(value) ? value.toArray() : value]));
+  });
+
 function addState(module: Module, dict: StateDict, prefix: string, keepVars: boolean, around: Module[]): StateDict {
   if (around.includes(module)) throw refuseCycle(module);
   const { hooks } = module._state;

@@ -82,6 +82,42 @@ test('a copy of a module by its properties is refused, with the call that copies
   });
 });
 
+describe('a module', () => {
+  const made = (): any[] => {
+    const { nn } = torch;
+    return [new nn.Linear(1, 1), new nn.Sequential(new nn.Linear(1, 1)), new nn.ReLU()];
+  };
+
+  test('structuredClone and postMessage refuse it, also if its tensors are inside others', () => {
+    balanced(() => {
+      const modules = made();
+      for (const module of modules) {
+        for (const copy of [structuredClone, (value: unknown) => new MessageChannel().port1.postMessage(value)]) {
+          const { name, message } = thrown(() => copy({ module }));
+          expect([name, message]).toEqual([
+            'DataCloneError',
+            expect.stringContaining('pass module.share() to another'),
+          ]);
+        }
+        module.dispose();
+      }
+    });
+  });
+
+  test('JSON holds the state dict, with its elements', () => {
+    balanced(() => {
+      const [linear, sequence, relu] = made();
+      for (const parameter of [...linear.parameters(), ...sequence.parameters()]) torch.nn.init.ones_(parameter);
+      expect(JSON.stringify([linear, sequence, relu])).toBe(
+        '[{"weight":[[1]],"bias":[1]},{"0.weight":[[1]],"0.bias":[1]},{}]',
+      );
+      const copy = linear.deepCopy();
+      expect(JSON.stringify(copy)).toBe(JSON.stringify(linear));
+      for (const module of [linear, sequence, copy]) module.dispose();
+    });
+  });
+});
+
 test('tensors are keys of maps, weak maps, sets and weak references by identity', () => {
   const [a, b] = [torch.ones([2]), torch.ones([2])];
   const map = new Map([
