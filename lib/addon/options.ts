@@ -6,6 +6,20 @@ import { argumentError, codedError, describe, refusal, type TorchError } from '.
 import { didYouMean } from '../errors/suggest';
 import { canonicalDtype, dtypeCodes } from './enums';
 
+/** Built-in objects that are no options: those without own properties would pass as options without any. */
+const builtIn: readonly ((value: unknown) => boolean)[] = [
+  Array.isArray,
+  types.isMap,
+  types.isSet,
+  types.isPromise,
+  types.isDate,
+  types.isRegExp,
+  types.isArrayBufferView,
+  types.isAnyArrayBuffer,
+  types.isNativeError,
+  types.isBoxedPrimitive,
+];
+
 /** Whether a value can be options. Arrays, Maps, promises, tensors and modules have properties too, but are mistakes. */
 export const isOptions = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !builtIn.some((isBuiltIn) => isBuiltIn(value)) && !isOfLibrary(value);

@@ -4,6 +4,38 @@ import { balanced, torch } from '../support/torch';
 
 const { optim } = torch as any;
 
+test('states of schedules: what has none of the keys would change nothing', () => {
+  const { StepLR, OneCycleLR, ReduceLROnPlateau, CosineAnnealingWarmRestarts } = optim.lrScheduler;
+  balanced(() =>
+    torch.scope(() => {
+      const sgd = new optim.SGD([torch.ones([2])], { lr: 1 });
+      const schedules = [
+        ...[new StepLR(sgd, 2), new CosineAnnealingWarmRestarts(sgd, 2), new ReduceLROnPlateau(sgd)],
+        new OneCycleLR(sgd, 1, { totalSteps: 5 }),
+      ];
+      for (const schedule of schedules) {
+        const load = (state: unknown) => schedule.loadStateDict(state);
+        const objects = [new Map(), new Date(), new Uint8Array(2), Promise.resolve({}), sgd, torch.ones([2])];
+        refused(
+          load,
+          [...wrong.filter((value) => typeof value !== 'object'), ...objects],
+          ARGUMENT,
+          /'stateDict': expected/,
+        );
+        refused(
+          load,
+          [{}, { lr: 1 }, sgd.stateDict()],
+          ARGUMENT,
+          /argument 'stateDict': expected an object with .*last_epoch/,
+        );
+        load({ last_epoch: 3 });
+        expect(schedule.lastEpoch).toBe(3);
+      }
+      sgd.dispose();
+    }),
+  );
+});
+
 test('averages of weights, and the epoch of schedules in sequence', () => {
   const { getSwaAvgFn, getEmaAvgFn, getSwaMultiAvgFn, getEmaMultiAvgFn } = optim.swaUtils;
   const one = () => torch.ones([2]);

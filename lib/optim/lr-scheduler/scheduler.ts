@@ -1,4 +1,5 @@
 /** The base of schedulers of the learning rate. Python's torch/optim/lr_scheduler.py, in its order of operations. */
+import { isOptions } from '../../addon/options';
 import { warn } from '../../call/warnings';
 import { argumentError, codedError } from '../../errors/errors';
 import { rateIn, setRate } from '../groups';
@@ -164,7 +165,7 @@ export abstract class LRScheduler<S extends object = Record<string, unknown>> {
 }
 
 export function objectOf(fn: string, value: unknown): Record<string, any> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isOptions(value)) {
     throw argumentError(fn, 'stateDict', 'an object, as stateDict() gives it', value);
   }
   return value as Record<string, any>;
@@ -173,6 +174,10 @@ export function objectOf(fn: string, value: unknown): Record<string, any> {
 /** A state to load, if its numbers, strings and lists are where the present one has them; else nothing is loaded. */
 export function stateOf(fn: string, stateDict: unknown, present: SchedulerStateDict): Record<string, any> {
   const given = objectOf(fn, stateDict);
+  if (!Object.keys(present).some((key) => given[key] !== undefined)) {
+    // The state of an optimizer, for example, would change nothing.
+    throw argumentError(fn, 'stateDict', `an object with ${Object.keys(present).join(', ')}`, stateDict);
+  }
   for (const [key, value] of Object.entries(present)) {
     if (given[key] === undefined) continue;
     const kind = Array.isArray(value) ? 'an array' : `a ${typeof value}`;
