@@ -25,7 +25,8 @@ export function generatorOf(fn: string, value: unknown): Generator | null {
 
 /** The number of a dataset's samples. */
 export function lengthOf(fn: string, name: string, dataset: unknown): number {
-  const length = (dataset as { length?: unknown } | null | undefined)?.length;
+  // Functions and strings have a length too, but are mistakes.
+  const length = typeof dataset === 'object' ? (dataset as { length?: unknown } | null)?.length : undefined;
   if (!Number.isSafeInteger(length) || (length as number) < 0) {
     throw argumentError(fn, name, 'an object with a length', dataset);
   }

@@ -166,7 +166,7 @@ export class ChainDataset<T = any> extends IterableDataset<T> {
   constructor(datasets: Iterable<AnyIterable>) {
     super();
     const fn = 'utils.data.ChainDataset';
-    if (typeof (datasets as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function') {
+    if (!isIterable(datasets) || !isSync(datasets)) {
       throw argumentError(fn, 'datasets', 'a list of iterable datasets', datasets);
     }
     this.datasets = [...datasets];
@@ -191,7 +191,7 @@ export class ChainDataset<T = any> extends IterableDataset<T> {
 const isSync = (value: unknown): boolean =>
   typeof (value as Partial<Iterable<unknown>> | null | undefined)?.[Symbol.iterator] === 'function';
 export const isIterable = (value: unknown): value is AnyIterable =>
-  isSync(value) ||
+  (isSync(value) && typeof value !== 'string') ||
   typeof (value as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
 /** An array as a dataset. */

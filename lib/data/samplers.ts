@@ -217,11 +217,18 @@ export class WeightedRandomSampler extends ChunkSampler {
 /** In float64, and never the tensor itself. */
 const copyOf = (given: Tensor): Tensor => ownScope(() => given.detach().to('float64').clone() as Tensor);
 
+const weightOf =
+  (fn: string) =>
+  (value: unknown, i: number): number => {
+    if (typeof value === 'number' || typeof value === 'bigint') return Number(value);
+    throw argumentError(fn, `weights[${i}]`, 'a number', value);
+  };
+
 function weightsOf(fn: string, given: unknown): Tensor {
   if (!isTensor(given)) lengthOf(fn, 'weights', given);
   const weights = isTensor(given)
     ? copyOf(given)
-    : (makeTensor(Array.from(given as ArrayLike<number>, Number), { dtype: 'float64' }) as Tensor);
+    : (makeTensor(Array.from(given as ArrayLike<number>, weightOf(fn)), { dtype: 'float64' }) as Tensor);
   if (weights.ndim === 1) return weights;
   weights.dispose();
   throw argumentError(fn, 'weights', 'a list of numbers or a tensor of 1 dimension', given);
@@ -246,7 +253,10 @@ export class BatchSampler extends Sampler<number[]> {
     const fn = 'utils.data.BatchSampler';
     const given = byName(fn, ['sampler', 'batchSize', 'dropLast'], 1, passed);
     this.sampler = given.sampler as Iterable<number>;
-    if (typeof (given.sampler as Iterable<number> | undefined)?.[Symbol.iterator] !== 'function') {
+    if (
+      typeof given.sampler === 'string' ||
+      typeof (given.sampler as Iterable<number> | undefined)?.[Symbol.iterator] !== 'function'
+    ) {
       throw argumentError(fn, 'sampler', 'an iterable of indices', given.sampler);
     }
     this.batchSize = countOf(fn, 'batchSize', given.batchSize);

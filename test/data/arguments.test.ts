@@ -66,3 +66,38 @@ test('a Generator instead of a context is not replaced by the default one', () =
   });
   torch.disposeAll([image, generator]);
 });
+
+test('functions and strings are not datasets, nor lists of indices', () => {
+  const { ChainDataset, DataLoader, RandomSampler, SequentialSampler, Subset, SubsetRandomSampler } = data;
+  const values = ['train.csv', '', () => 1, class {}];
+  const sized = /argument '(dataSource|indices)': expected an object with a length/;
+  for (const make of [SequentialSampler, RandomSampler, SubsetRandomSampler]) {
+    refused((value) => new make(value), values, ARGUMENT, sized);
+  }
+  refused((indices) => new Subset([1, 2], indices), values, ARGUMENT, sized);
+  refused(
+    (dataset) => new DataLoader(dataset),
+    values,
+    ARGUMENT,
+    /argument 'dataset': expected a dataset with getItem/,
+  );
+  refused((text) => new ChainDataset([text]), values, ARGUMENT, /'datasets\[0\]': expected an iterable dataset/);
+  refused((text) => new ChainDataset(text), values, ARGUMENT, /'datasets': expected a list of iterable datasets/);
+  refused((text) => new data.BatchSampler(text, 2, false), values, ARGUMENT, /'sampler': expected an iterable of/);
+});
+
+test('weights that are not numbers', () => {
+  const make = (weight: unknown) => new data.WeightedRandomSampler([1, weight], 1);
+  const values = wrong.filter((value) => typeof value !== 'number');
+  balanced(() => refused(make, [...values, '0.5'], ARGUMENT, /argument 'weights\[1\]': expected a number/));
+});
+
+test('tokenCollate: a tokenizer without ids, and a length that no array has', () => {
+  const { tokenCollate } = data;
+  for (const given of [undefined, null, {}, { ids: 'x' }, { ids: null }, [1, 2], Promise.resolve([1])]) {
+    const message = /^utils.data.tokenCollate: argument 'tokenizer': expected a tokenizer whose encode\(text\) gives/;
+    refused(() => tokenCollate({ encode: () => given })(['a']), [0], ARGUMENT, message);
+  }
+  const options = (maxLength: unknown) => tokenCollate({ encode: () => ({ ids: [1] }) }, { maxLength, padToMax: true });
+  refused(options, [2 ** 40, 2 ** 52], ARGUMENT, /argument 'maxLength': expected at most 4294967296/);
+});

@@ -69,7 +69,7 @@ export function tokenCollate(tokenizer: Tokenizer, options: TokenCollateOptions 
   if (typeof tokenizer?.encode !== 'function') {
     throw argumentError(fn, 'tokenizer', 'a tokenizer with encode(text)', tokenizer);
   }
-  const most = given.maxLength === undefined ? Number.POSITIVE_INFINITY : countOf(fn, 'maxLength', given.maxLength);
+  const most = given.maxLength === undefined ? Number.POSITIVE_INFINITY : lengthIn(fn, given.maxLength);
   if (padToMax && most === Number.POSITIVE_INFINITY) {
     throw argumentError(fn, 'maxLength', 'a length, since padToMax is true', given.maxLength);
   }
@@ -77,7 +77,9 @@ export function tokenCollate(tokenizer: Tokenizer, options: TokenCollateOptions 
     if (!Array.isArray(texts)) throw argumentError(fn, 'texts', 'a list of texts', texts);
     const rows = Array.from(texts, (text, i) => {
       if (typeof text !== 'string') throw argumentError(fn, `texts[${i}]`, 'a string', text);
-      return tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids;
+      const ids: unknown = tokenizer.encode(text, { add_special_tokens: addSpecialTokens })?.ids;
+      if (Array.isArray(ids)) return ids as unknown[];
+      throw argumentError(fn, 'tokenizer', 'a tokenizer whose encode(text) gives { ids }, a list', ids);
     });
     const width = padToMax ? most : rows.reduce((all, ids) => Math.max(all, Math.min(ids.length, most)), 0);
     const ids = new BigInt64Array(rows.length * width).fill(BigInt(padId));
@@ -92,6 +94,15 @@ export function tokenCollate(tokenizer: Tokenizer, options: TokenCollateOptions 
       attentionMask: fromTypedArray(mask, [rows.length, width]) as Tensor,
     }));
   };
+}
+
+/** A typed array has no more elements. */
+const MAX_LENGTH = 2 ** 32;
+
+function lengthIn(fn: string, value: unknown): number {
+  const length = countOf(fn, 'maxLength', value);
+  if (length > MAX_LENGTH) throw argumentError(fn, 'maxLength', `at most ${MAX_LENGTH}`, value);
+  return length;
 }
 
 function idOf(fn: string, row: number, id: unknown): bigint {
