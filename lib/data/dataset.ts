@@ -1,7 +1,9 @@
 /** torch.utils.data's datasets. */
+
 import { byName } from '../addon/options';
 import { ops, refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
+import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -96,8 +98,10 @@ export class Subset<T = any> extends Dataset<T> {
   readonly dataset: MapDataset<T>;
   readonly indices: ArrayLike<number>;
 
-  constructor(dataset: MapDataset<T> | readonly T[] | Tensor, indices: ArrayLike<number> | Tensor) {
+  constructor(dataset: MapDataset<T> | readonly T[] | Tensor, indices: ArrayLike<number> | Tensor);
+  constructor(...passed: [dataset: MapDataset<T> | readonly T[] | Tensor, indices: ArrayLike<number> | Tensor]) {
     super();
+    const [dataset, indices] = upTo('utils.data.Subset', 2, passed);
     const fn = 'utils.data.Subset';
     this.dataset = mapDatasetOf(fn, dataset);
     lengthOf(fn, 'indices', indices);
@@ -131,8 +135,10 @@ export class ConcatDataset<T = any> extends Dataset<T> {
   /** The index after the last sample of each dataset. */
   readonly cumulativeSizes: readonly number[];
 
-  constructor(datasets: Iterable<MapDataset | readonly any[] | Tensor>) {
+  constructor(datasets: Iterable<MapDataset | readonly any[] | Tensor>);
+  constructor(...passed: [datasets: Iterable<MapDataset | readonly any[] | Tensor>]) {
     super();
+    const [datasets] = upTo('utils.data.ConcatDataset', 1, passed);
     const fn = 'utils.data.ConcatDataset';
     if (typeof (datasets as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function') {
       throw argumentError(fn, 'datasets', 'a list of datasets', datasets);
@@ -163,8 +169,10 @@ export class ConcatDataset<T = any> extends Dataset<T> {
 export class ChainDataset<T = any> extends IterableDataset<T> {
   readonly datasets: readonly AnyIterable<T>[];
 
-  constructor(datasets: Iterable<AnyIterable>) {
+  constructor(datasets: Iterable<AnyIterable>);
+  constructor(...passed: [datasets: Iterable<AnyIterable>]) {
     super();
+    const [datasets] = upTo('utils.data.ChainDataset', 1, passed);
     const fn = 'utils.data.ChainDataset';
     if (!isIterable(datasets) || !isSync(datasets)) {
       throw argumentError(fn, 'datasets', 'a list of iterable datasets', datasets);

@@ -1,6 +1,8 @@
 /** torch.utils.data.DataLoader. */
+
 import { refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
+import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor } from '../tensor/tensor';
@@ -54,7 +56,8 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
 
   constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options: SampleOptions<S, B>);
   constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options?: DataLoaderOptions<S, B>);
-  constructor(dataset: MapDataset | readonly any[] | AnyIterable, options: DataLoaderOptions = {}) {
+  constructor(...passed: [dataset: MapDataset | readonly any[] | AnyIterable, options?: DataLoaderOptions]) {
+    const [dataset, options = {}] = upTo('utils.data.DataLoader', 2, passed);
     this.#plan = planOf(dataset, options);
     this.dataset = dataset;
   }

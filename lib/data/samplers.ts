@@ -1,7 +1,9 @@
 /** torch.utils.data's samplers: PyTorch's order for the same seed and generator. */
+
 import { byName } from '../addon/options';
 import { ops } from '../autograd/tuples';
 import { tensor as makeTensor } from '../elements/create';
+import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
@@ -51,8 +53,10 @@ export abstract class ChunkSampler extends Sampler {
 export class SequentialSampler extends ChunkSampler {
   readonly dataSource: Sized;
 
-  constructor(dataSource: Sized) {
+  constructor(dataSource: Sized);
+  constructor(...passed: [dataSource: Sized]) {
     super();
+    const [dataSource] = upTo('utils.data.SequentialSampler', 1, passed);
     lengthOf('utils.data.SequentialSampler', 'dataSource', dataSource);
     this.dataSource = dataSource;
   }

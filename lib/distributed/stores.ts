@@ -1,6 +1,8 @@
 /** The key-value stores through which ranks find each other: PyTorch's TCPStore, FileStore and PrefixStore. */
+
 import type { NodeBuffer } from '../../types/base';
 import { native } from '../addon/native';
+import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { flagOf, integerOf, optionsOf, textOf, timeoutOf } from './arguments';
 import { type Opaque, openLibrary, runJob } from './library';
@@ -138,8 +140,10 @@ export class TCPStore extends Store {
   readonly #connected: Promise<Opaque>;
 
   /** Connects in the background; `ready()` and the first call reject if that fails. Port 0 with `isMaster`: a free one. */
-  constructor(host: string, port: number, options: TCPStoreOptions = {}) {
+  constructor(host: string, port: number, options?: TCPStoreOptions);
+  constructor(...passed: [host: string, port: number, options?: TCPStoreOptions]) {
     const fn = 'distributed.TCPStore';
+    const [host, port, options = {}] = upTo(fn, 3, passed);
     const given = optionsOf(fn, options, ['worldSize', 'isMaster', 'timeoutMs', 'waitForWorkers']);
     const timeoutMs = timeoutOf(fn, given.timeoutMs, STORE_TIMEOUT_MS);
     super('TCPStore', timeoutMs);
@@ -184,9 +188,11 @@ export class FileStore extends Store {
   readonly path: string;
   readonly #opening: Promise<Opaque>;
 
-  constructor(path: string, worldSize: number) {
-    const fn = 'distributed.FileStore';
+  constructor(path: string, worldSize: number);
+  constructor(...passed: [path: string, worldSize: number]) {
     super('FileStore', STORE_TIMEOUT_MS);
+    const fn = 'distributed.FileStore';
+    const [path, worldSize] = upTo(fn, 2, passed);
     this.path = textOf(fn, 'path', path);
     const size = integerOf(fn, 'worldSize', worldSize, 1);
     openLibrary(fn);
@@ -206,8 +212,10 @@ export class PrefixStore extends Store {
   readonly store: Store;
   readonly #opening: Promise<Opaque>;
 
-  constructor(prefix: string, store: Store) {
+  constructor(prefix: string, store: Store);
+  constructor(...passed: [prefix: string, store: Store]) {
     const fn = 'distributed.PrefixStore';
+    const [prefix, store] = upTo(fn, 2, passed);
     const inner = storeOf(fn, 'store', store);
     super('PrefixStore', inner.timeoutMs);
     this.prefix = textOf(fn, 'prefix', prefix);

@@ -212,6 +212,12 @@ export function requireAtMost(fn: string, count: number, passed: readonly unknow
   throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
 }
 
+/** The arguments of a constructor, which takes at most `count`. */
+export function upTo<T extends readonly unknown[]>(fn: string, count: number, passed: T): T {
+  requireAtMost(fn, count, passed);
+  return passed;
+}
+
 type Call = (...args: unknown[]) => unknown;
 
 const isClass = (value: Call) => /^class\b/.test(Function.prototype.toString.call(value));

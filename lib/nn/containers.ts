@@ -1,5 +1,7 @@
 /** Modules that hold modules or parameters. */
+
 import { isPlainObject } from '../addon/options';
+import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -185,8 +187,10 @@ export class Sequential extends Modules {
 
 /** A list of modules. */
 export class ModuleList<M extends Module = Module> extends Modules<M> {
-  constructor(modules: Iterable<M> | null = null) {
+  constructor(modules?: Iterable<M> | null);
+  constructor(...passed: [modules?: Iterable<M> | null]) {
     super();
+    const [modules = null] = upTo('nn.ModuleList', 1, passed);
     if (modules !== null) this.extend(modules);
   }
 
@@ -285,8 +289,10 @@ abstract class Dict<T> extends Container<T> {
 
 /** Modules by name. */
 export class ModuleDict<M extends Module = Module> extends Dict<M> {
-  constructor(modules: Iterable<[string, M]> | Record<string, M> | null = null) {
+  constructor(modules?: Iterable<[string, M]> | Record<string, M> | null);
+  constructor(...passed: [modules?: Iterable<[string, M]> | Record<string, M> | null]) {
     super();
+    const [modules = null] = upTo('nn.ModuleDict', 1, passed);
     if (modules !== null) this.update(modules);
   }
 
@@ -315,8 +321,10 @@ const repr = (elements: ReadonlyMap<string, Parameter>) =>
 
 /** A list of parameters. */
 export class ParameterList extends List<Parameter> {
-  constructor(parameters: Iterable<Tensor> | null = null) {
+  constructor(parameters?: Iterable<Tensor> | null);
+  constructor(...passed: [parameters?: Iterable<Tensor> | null]) {
     super();
+    const [parameters = null] = upTo('nn.ParameterList', 1, passed);
     if (parameters !== null) this.extend(parameters);
   }
 
@@ -348,8 +356,10 @@ export class ParameterList extends List<Parameter> {
 
 /** Parameters by name. */
 export class ParameterDict extends Dict<Parameter> {
-  constructor(parameters: Iterable<[string, Tensor]> | Record<string, Tensor> | null = null) {
+  constructor(parameters?: Iterable<[string, Tensor]> | Record<string, Tensor> | null);
+  constructor(...passed: [parameters?: Iterable<[string, Tensor]> | Record<string, Tensor> | null]) {
     super();
+    const [parameters = null] = upTo('nn.ParameterDict', 1, passed);
     if (parameters !== null) this.update(parameters as Record<string, Parameter>);
   }
 

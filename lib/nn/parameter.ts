@@ -1,9 +1,11 @@
 /** torch.nn.Parameter: a tensor that a module owns and an optimizer updates. */
+
 import type { DType, DTypeLike, Shape } from '../../types/base';
 import { flagOf, ownOptions } from '../addon/options';
 import { raw } from '../addon/wrappers';
 import { inGradMode } from '../autograd/mode';
 import { f } from '../call/runtime';
+import { upTo } from '../errors/arity';
 import { markCopy } from '../errors/copies';
 import { argumentError, disposedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
@@ -30,7 +32,9 @@ export function held(tensor: Tensor): Tensor {
  * it, or until `dispose()`. As a property of a module it is one of its `parameters()`.
  */
 export class Parameter<D extends DType = DType, S extends Shape = Shape> extends Tensor<D, S> {
-  constructor(tensor: Tensor<D, S>, options: ParameterOptions | boolean = {}) {
+  constructor(tensor: Tensor<D, S>, options?: ParameterOptions | boolean);
+  constructor(...passed: [tensor: Tensor<D, S>, options?: ParameterOptions | boolean]) {
+    const [tensor, options = {}] = upTo('nn.Parameter', 2, passed);
     const given = typeof options === 'boolean' ? { requiresGrad: options } : options;
     const { requiresGrad = true } = ownOptions('nn.Parameter', given, ['requiresGrad']);
     if (!isTensor(tensor)) throw argumentError('nn.Parameter', 'tensor', 'a Tensor', tensor);
@@ -59,7 +63,9 @@ export interface BufferOptions {
 export class Buffer<D extends DType = DType, S extends Shape = Shape> extends Tensor<D, S> {
   readonly persistent: boolean;
 
-  constructor(tensor: Tensor<D, S>, options: BufferOptions | boolean = {}) {
+  constructor(tensor: Tensor<D, S>, options?: BufferOptions | boolean);
+  constructor(...passed: [tensor: Tensor<D, S>, options?: BufferOptions | boolean]) {
+    const [tensor, options = {}] = upTo('nn.Buffer', 2, passed);
     const given = typeof options === 'boolean' ? { persistent: options } : options;
     const { persistent = true } = ownOptions('nn.Buffer', given, ['persistent']);
     if (!isTensor(tensor)) throw argumentError('nn.Buffer', 'tensor', 'a Tensor', tensor);

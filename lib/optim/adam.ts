@@ -17,7 +17,7 @@ import {
 } from './built-in';
 import { pow } from './c-math';
 import { type Due, fusedAdam, hasFused } from './fused';
-import type { ParamGroup, Params } from './groups';
+import type { Arguments, ParamGroup } from './groups';
 import { unfit } from './optimizer';
 import type { AdamOptions } from './options';
 import { approach, hasOneAdam, lerps, root, rootsByPow } from './release';
@@ -133,8 +133,8 @@ function finishWithTensorStep(target: Tensor, average: Tensor, squares: Tensor, 
 
 /** Adam: steps scaled by averages of the gradient and of its square. */
 export class Adam extends Moments {
-  constructor(params: Params<AdamOptions>, options: AdamOptions = {}) {
-    super('Adam', params, options);
+  constructor(...passed: Arguments<AdamOptions>) {
+    super('Adam', ...passed);
   }
 
   override _isDecoupled(group: Group): boolean {
@@ -144,8 +144,8 @@ export class Adam extends Moments {
 
 /** Adam with weight decay that does not go through the averages. */
 export class AdamW extends Moments {
-  constructor(params: Params<AdamOptions>, options: AdamOptions = {}) {
-    super('AdamW', params, options);
+  constructor(...passed: Arguments<AdamOptions>) {
+    super('AdamW', ...passed);
   }
 
   override _isDecoupled(group: Group): boolean {

@@ -1,15 +1,24 @@
 /** What the built-in optimizers have in common: options of the release, dense gradients, steps counted in the state. */
 import { tensor } from '../elements/create';
+import { requireAtMost } from '../errors/arity';
 import { codedError, refusal } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { checkKinds, optionsOf } from './checks';
 import { acceptFused, checkFused, hasFused } from './fused';
-import type { ParamGroup, Params } from './groups';
+import type { Arguments, ParamGroup } from './groups';
 import { type NeedsOf, needsOf } from './needs';
 import { Optimizer, unfit } from './optimizer';
 import { countsInTensor, defaults } from './release';
 import { owned, type ParamState } from './state-dict';
+
+/** The options. A learning rate in their place is more likely than a third argument, and is refused first. */
+function optionsIn<O extends object>(kind: string, passed: Arguments<O>): O {
+  const [, given = {} as O] = passed;
+  const options = optionsOf(kind, given) as O;
+  requireAtMost(`optim.${kind}`, 2, passed);
+  return options;
+}
 
 export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   /** @internal The class of the library that a class of one's own may extend. */
@@ -19,8 +28,8 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   /** Whether `update` is that of the library. */
   #hasFormula: boolean | undefined;
 
-  constructor(kind: string, params: Params<O>, options: O) {
-    super(params, optionsOf(kind, options) as O);
+  constructor(kind: string, ...passed: Arguments<O>) {
+    super(passed[0], optionsIn(kind, passed));
     this._kind = kind;
     this.#kinds = { ...this.defaults, lr: 0 };
     checkFused(this._name(), this.defaults as Record<string, unknown>);

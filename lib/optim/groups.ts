@@ -17,6 +17,8 @@ export type GivenGroup<O> = { params: Tensor | Iterable<Parameter> } & Partial<O
 
 /** What an optimizer takes: any iterable of parameters, or of groups. */
 export type Params<O> = Iterable<Parameter> | Iterable<GivenGroup<O>>;
+/** The arguments of a built-in optimizer. */
+export type Arguments<O> = [params: Params<O>, options?: O];
 
 /**
  * A group as the optimizer keeps it: every option has a value. The learning rate has the type of a number, so that a program

@@ -4,15 +4,15 @@ import type { Tensor } from '../tensor/tensor';
 import { BuiltIn, decayed, nextStep, numberIn, plus, real, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
 import { isForeach, nadamForeach, radamForeach } from './foreach';
-import type { ParamGroup, Params } from './groups';
+import type { Arguments, ParamGroup } from './groups';
 import type { AdamaxOptions, NAdamOptions, RAdamOptions } from './options';
 import { adamaxNorm, approach, nadamNext, root, takesComplexMoments } from './release';
 import type { ParamState } from './state-dict';
 
 /** Adam with the largest gradient in place of the average of squares. */
 export class Adamax extends BuiltIn<AdamaxOptions> {
-  constructor(params: Params<AdamaxOptions>, options: AdamaxOptions = {}) {
-    super('Adamax', params, options);
+  constructor(...passed: Arguments<AdamaxOptions>) {
+    super('Adamax', ...passed);
   }
 
   protected override begin(parameter: Tensor): ParamState {
@@ -44,8 +44,8 @@ export class Adamax extends BuiltIn<AdamaxOptions> {
 
 /** Adam with Nesterov's momentum. */
 export class NAdam extends BuiltIn<NAdamOptions> {
-  constructor(params: Params<NAdamOptions>, options: NAdamOptions = {}) {
-    super('NAdam', params, options);
+  constructor(...passed: Arguments<NAdamOptions>) {
+    super('NAdam', ...passed);
   }
 
   override _scalars(): readonly string[] {
@@ -102,8 +102,8 @@ export class NAdam extends BuiltIn<NAdamOptions> {
 
 /** Adam without the large steps of its beginning. */
 export class RAdam extends BuiltIn<RAdamOptions> {
-  constructor(params: Params<RAdamOptions>, options: RAdamOptions = {}) {
-    super('RAdam', params, options);
+  constructor(...passed: Arguments<RAdamOptions>) {
+    super('RAdam', ...passed);
   }
 
   protected override begin(parameter: Tensor): ParamState {

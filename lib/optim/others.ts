@@ -7,15 +7,15 @@ import { BuiltIn, decayed, nextStep, numberIn, real, roundingOf, scalar, towards
 import { pow } from './c-math';
 import { asgdForeach, hasForeachAsgd, isForeach } from './foreach';
 import type { Due } from './fused';
-import type { ParamGroup, Params } from './groups';
+import type { Arguments, ParamGroup } from './groups';
 import { unfit } from './optimizer';
 import type { ASGDOptions, RpropOptions, SparseAdamOptions } from './options';
 import type { ParamState } from './state-dict';
 
 /** Steps that depend on the signs of the gradients. */
 export class Rprop extends BuiltIn<RpropOptions> {
-  constructor(params: Params<RpropOptions>, options: RpropOptions = {}) {
-    super('Rprop', params, options);
+  constructor(...passed: Arguments<RpropOptions>) {
+    super('Rprop', ...passed);
   }
 
   protected override begin(parameter: Tensor, { lr }: ParamGroup<RpropOptions>, grad: Tensor): ParamState {
@@ -49,8 +49,8 @@ export class Rprop extends BuiltIn<RpropOptions> {
 
 /** Stochastic gradient descent that also keeps an average of the parameters. */
 export class ASGD extends BuiltIn<ASGDOptions> {
-  constructor(params: Params<ASGDOptions>, options: ASGDOptions = {}) {
-    super('ASGD', params, options);
+  constructor(...passed: Arguments<ASGDOptions>) {
+    super('ASGD', ...passed);
   }
 
   /** The rate for all parameters of the step in progress, if they do not use their own. */
@@ -103,8 +103,8 @@ export class ASGD extends BuiltIn<ASGDOptions> {
 
 /** Adam for sparse gradients: only the averages of the rows that have a gradient change. */
 export class SparseAdam extends BuiltIn<SparseAdamOptions> {
-  constructor(params: Params<SparseAdamOptions>, options: SparseAdamOptions = {}) {
-    super('SparseAdam', params, options);
+  constructor(...passed: Arguments<SparseAdamOptions>) {
+    super('SparseAdam', ...passed);
     for (const [g, group] of this.paramGroups.entries()) {
       const complex = group.params.find((parameter) => parameter.isComplex());
       if (complex !== undefined) throw refusal(this._name(), 'params', 'real parameters', complex.dtype);

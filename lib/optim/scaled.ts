@@ -22,7 +22,7 @@ import {
 } from './built-in';
 import { adagradForeach, decaysReal, hasForeachAdagrad, isForeach } from './foreach';
 import { acceptFused, type Due, fusedAdagrad } from './fused';
-import type { ParamGroup, Params } from './groups';
+import type { Arguments, ParamGroup } from './groups';
 import { unfit } from './optimizer';
 import type { AdadeltaOptions, AdagradOptions, RMSpropOptions } from './options';
 import { approach, countsInTensor, lerps, rootsByPow } from './release';
@@ -30,8 +30,8 @@ import { owned, type ParamState } from './state-dict';
 
 /** Steps that shrink with the sum of all squares so far. Takes sparse gradients. */
 export class Adagrad extends BuiltIn<AdagradOptions> {
-  constructor(params: Params<AdagradOptions>, options: AdagradOptions = {}) {
-    super('Adagrad', params, options);
+  constructor(...passed: Arguments<AdagradOptions>) {
+    super('Adagrad', ...passed);
     inGradMode(false, () => {
       for (const group of this.paramGroups) for (const parameter of group.params) this.#start(parameter, group);
     });
@@ -120,8 +120,8 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
 
 /** Steps scaled by the ratio of the last changes and the last gradients. */
 export class Adadelta extends BuiltIn<AdadeltaOptions> {
-  constructor(params: Params<AdadeltaOptions>, options: AdadeltaOptions = {}) {
-    super('Adadelta', params, options);
+  constructor(...passed: Arguments<AdadeltaOptions>) {
+    super('Adadelta', ...passed);
   }
 
   protected override begin(parameter: Tensor): ParamState {
@@ -150,8 +150,8 @@ export class Adadelta extends BuiltIn<AdadeltaOptions> {
 
 /** Steps divided by the root of an average of squares. */
 export class RMSprop extends BuiltIn<RMSpropOptions> {
-  constructor(params: Params<RMSpropOptions>, options: RMSpropOptions = {}) {
-    super('RMSprop', params, options);
+  constructor(...passed: Arguments<RMSpropOptions>) {
+    super('RMSprop', ...passed);
   }
 
   protected override begin(parameter: Tensor, { momentum, centered }: ParamGroup<RMSpropOptions>): ParamState {

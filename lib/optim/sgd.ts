@@ -5,15 +5,15 @@ import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
 import { BuiltIn, decayed, isFused, orFused, towards } from './built-in';
 import { acceptFused, type Due, fusedSgd } from './fused';
-import type { ParamGroup, Params } from './groups';
+import type { Arguments, ParamGroup } from './groups';
 import type { SGDOptions } from './options';
 import { keepsEmptyMomentum } from './release';
 import { owned, type ParamState } from './state-dict';
 
 /** Stochastic gradient descent, with momentum if asked for. Takes sparse gradients without momentum. */
 export class SGD extends BuiltIn<SGDOptions> {
-  constructor(params: Params<SGDOptions>, options: SGDOptions = {}) {
-    super('SGD', params, options);
+  constructor(...passed: Arguments<SGDOptions>) {
+    super('SGD', ...passed);
     const { nesterov, momentum, dampening } = this.defaults;
     if (nesterov && (momentum! <= 0 || dampening !== 0)) {
       const expected = 'false without a momentum or with a dampening';

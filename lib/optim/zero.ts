@@ -1,4 +1,5 @@
 /** torch.distributed.optim: ZeRO-1. Python's torch/distributed/optim/zero_redundancy_optimizer.py. */
+
 import type { DType } from '../../types/base';
 import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
@@ -7,6 +8,7 @@ import { memberOf, type ProcessGroup } from '../distributed/group';
 import { distributedError } from '../distributed/library';
 import { gatherObject } from '../distributed/objects';
 import { Kind } from '../distributed/work';
+import { upTo } from '../errors/arity';
 import { argumentError, refusal } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
@@ -42,7 +44,9 @@ export class ZeroRedundancyOptimizer<O extends object = Record<string, any>> ext
   /** Whether `state` has that of all ranks. */
   #isWhole = false;
 
-  constructor(params: Params<O>, optimizerClass: OptimizerClass<O>, options: ZeroOptions<O> = {} as ZeroOptions<O>) {
+  constructor(params: Params<O>, optimizerClass: OptimizerClass<O>, options?: ZeroOptions<O>);
+  constructor(...passed: [params: Params<O>, optimizerClass: OptimizerClass<O>, options?: ZeroOptions<O>]) {
+    const [params, optimizerClass, options = {} as ZeroOptions<O>] = upTo(FN, 3, passed);
     if (typeof optimizerClass !== 'function' || !(optimizerClass.prototype instanceof Optimizer)) {
       throw argumentError(FN, 'optimizerClass', 'a class of optimizers', optimizerClass);
     }

@@ -1,6 +1,8 @@
 /** How far a training is: a bar on terminals, plain lines in logs. */
+
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
+import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { peer } from '../errors/peer';
 
@@ -76,7 +78,9 @@ export class Progress {
   #shown = 0;
   #ended = false;
 
-  constructor(options: ProgressOptions = {}) {
+  constructor(options?: ProgressOptions);
+  constructor(...passed: [options?: ProgressOptions]) {
+    const [options = {}] = upTo(FN, 1, passed);
     const given = ownOptions(FN, options, ['total', 'label', 'every', 'output']);
     const { total, label = '', every, output = process.stdout } = given;
     this.#total = total === undefined || total === null ? null : countOf('total', total);

@@ -11,6 +11,11 @@ const functionsIn = (space: object, at = ''): string[] =>
     return typeof value === 'function' && !/^class\b/.test(String(value)) ? [`${at}${name}`] : [];
   });
 const names = [...functionsIn(written), 'run'];
+const classesIn = (space: object, at = ''): string[] =>
+  Object.entries(space).flatMap(([name, value]) => {
+    if (typeof value === 'object' && value !== null) return classesIn(value, `${at}${name}.`);
+    return typeof value === 'function' && /^class\b/.test(String(value)) ? [`${at}${name}`] : [];
+  });
 const found = (name: string) => name.split('.').reduce((space, part) => space[part], untyped as any);
 
 /** Functions that report another error first. */
@@ -40,6 +45,30 @@ test.each(names.filter((name) => !passesOn.includes(name)))('%s', async (name) =
 test('nn.utils.skipInit: the class refuses them', () => {
   const { code, message } = thrown(() => found('nn.utils.skipInit')(torch.nn.Linear, 1, 2, 3, 4, 5, 6, 7, 8));
   expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringMatching(/^nn\.Linear: takes at most \d /)]);
+});
+
+/** Bases, classes that take any number of arguments, and those that functions make, or that check another argument first. */
+const anyNumber =
+  /(^|\.)(Module|Sequential|Identity|Optimizer|LRScheduler|Store|Dataset|IterableDataset|Sampler|BasePruningMethod|PruningContainer|TensorDataset|StackDataset|Function|FunctionContext|RNNCellBase|SampleContext|ProcessGroup|SharedToken|Slice|Complex|Stream|Scope|Tensor|AotiPackage|SafetensorsFile|ParametrizationList|DistributedDataParallel|ReduceLROnPlateau|SequentialLR)$/;
+const classes = classesIn(written).filter((name) => !anyNumber.test(name));
+
+test('there are many classes', () => expect(classes.length).toBeGreaterThan(150));
+
+test.each(classes)('new %s', (name) => {
+  // The options of optimizers are checked first.
+  const passed = [1, {}, ...Array.from({ length: 20 }, (_, i) => i)];
+  const { code, message } = thrown(() => new (found(name))(...passed));
+  expect([code, message]).toEqual([
+    'ERR_TORCH_ARGUMENT',
+    expect.stringMatching(/(takes|expected) at most \d+|takes no /),
+  ]);
+});
+
+test('an option that a transform does not have', () => {
+  const { Normalize, ToTensor } = torch.utils.data.transforms as any;
+  const { message } = thrown(() => new Normalize([0], [1], { inplace: true }));
+  expect(message).toBe('utils.data.transforms.Normalize: takes at most 2 arguments, got 3');
+  expect(thrown(() => new ToTensor({})).message).toBe('utils.data.transforms.ToTensor: takes no arguments, got 1');
 });
 
 test('hand-written methods', () => {

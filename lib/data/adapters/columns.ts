@@ -1,7 +1,9 @@
 /** Tables in memory: columns by name, and the dataset of their rows. */
+
 import { isPlainObject } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
 import { fromTypedArray, type TypedArray, tensor } from '../../elements/create';
+import { upTo } from '../../errors/arity';
 import { argumentError, codedError, describe, type TorchError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { tensors } from '../../lifetimes/walk';
@@ -63,8 +65,10 @@ export class TableDataset extends Dataset<Record<string, unknown>> {
   static module = __filename;
   readonly columns: Readonly<Columns>;
 
-  constructor(columns: Columns) {
+  constructor(columns: Columns);
+  constructor(...passed: [columns: Columns]) {
     super();
+    const [columns] = upTo(FN, 1, passed);
     const fn = FN;
     if (!isPlainObject(columns) || Object.keys(columns).length === 0) {
       throw argumentError(fn, 'columns', 'an object of tensors and lists', columns);

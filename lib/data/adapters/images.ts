@@ -1,4 +1,5 @@
 /** Images, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
+
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { isMainThread } from 'node:worker_threads';
 import { ownOptions } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
 import { fromTypedArray, tensor } from '../../elements/create';
+import { upTo } from '../../errors/arity';
 import { argumentError, codedError, type TorchError } from '../../errors/errors';
 import { peer } from '../../errors/peer';
 import { type FilePath, pathOf } from '../../files/paths';
@@ -220,8 +222,10 @@ export class ImageDataset extends Dataset<ImageSample> {
   /** @internal */
   readonly _concurrency: number;
 
-  constructor(files: readonly FilePath[], options: ImageDatasetOptions = {}) {
+  constructor(files: readonly FilePath[], options?: ImageDatasetOptions);
+  constructor(...passed: [files: readonly FilePath[], options?: ImageDatasetOptions]) {
     super();
+    const [files, options = {}] = upTo('utils.data.ImageDataset', 2, passed);
     const fn = 'utils.data.ImageDataset';
     if (!Array.isArray(files)) throw argumentError(fn, 'files', 'a list of files', files);
     const {
@@ -319,8 +323,10 @@ export class ImageFolder extends ImageDataset {
   static override module = __filename;
   readonly classes: readonly string[];
 
-  constructor(root: FilePath, options: ImageFolderOptions = {}) {
+  constructor(root: FilePath, options?: ImageFolderOptions);
+  constructor(...passed: [root: FilePath, options?: ImageFolderOptions]) {
     const fn = 'utils.data.ImageFolder';
+    const [root, options = {}] = upTo(fn, 2, passed);
     const folder = pathOf(fn, 'root', root);
     const classes = readdirSync(folder, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())

@@ -1,7 +1,9 @@
 /** Parquet files, through the program's `hyparquet`. */
+
 import { open } from 'node:fs/promises';
 import { ownOptions } from '../../addon/options';
 import type { TypedArray } from '../../elements/create';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { importPeer } from '../../errors/peer';
 import { type FilePath, pathOf } from '../../files/paths';
@@ -195,8 +197,10 @@ export class ParquetRows extends IterableDataset<Record<string, unknown>> {
   readonly files: readonly string[];
   readonly options: ParquetRowsOptions;
 
-  constructor(files: FilePath | readonly FilePath[], options: ParquetRowsOptions = {}) {
+  constructor(files: FilePath | readonly FilePath[], options?: ParquetRowsOptions);
+  constructor(...passed: [files: FilePath | readonly FilePath[], options?: ParquetRowsOptions]) {
     super();
+    const [files, options = {}] = upTo('utils.data.ParquetRows', 2, passed);
     const fn = 'utils.data.ParquetRows';
     this.files = (Array.isArray(files) ? files : [files]).map((file) => pathOf(fn, 'files', file));
     this.options = ownOptions(fn, options, ['columns', 'compressors']);

@@ -1,6 +1,8 @@
 /** Records of streams and of files with a JSON value in each line. */
+
 import { isUtf8 } from 'node:buffer';
 import { open } from 'node:fs/promises';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { type FilePath, pathOf } from '../../files/paths';
 import { asUser } from '../../lifetimes/user-code';
@@ -12,8 +14,10 @@ import { type Cursor, placeOf } from './cursor';
 export class StreamDataset<T = any> extends IterableDataset<T> {
   readonly open: () => AnyIterable<T> | PromiseLike<AnyIterable<T>>;
 
-  constructor(open: () => AnyIterable<T> | PromiseLike<AnyIterable<T>>) {
+  constructor(open: () => AnyIterable<T> | PromiseLike<AnyIterable<T>>);
+  constructor(...passed: [open: () => AnyIterable<T> | PromiseLike<AnyIterable<T>>]) {
     super();
+    const [open] = upTo('utils.data.StreamDataset', 1, passed);
     if (typeof open !== 'function') {
       throw argumentError('utils.data.StreamDataset', 'open', 'a function that opens a stream', open);
     }
@@ -79,8 +83,10 @@ export class JsonLines<T = any> extends IterableDataset<T> {
   static module = __filename;
   readonly files: readonly string[];
 
-  constructor(files: FilePath | readonly FilePath[]) {
+  constructor(files: FilePath | readonly FilePath[]);
+  constructor(...passed: [files: FilePath | readonly FilePath[]]) {
     super();
+    const [files] = upTo(FN, 1, passed);
     this.files = (Array.isArray(files) ? files : [files]).map((file) => pathOf(FN, 'files', file));
   }
 

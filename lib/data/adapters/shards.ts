@@ -2,6 +2,7 @@
 
 import { ownOptions } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { npz } from '../../files/npy';
 import { type FilePath, pathOf } from '../../files/paths';
@@ -68,8 +69,10 @@ export class ShardDataset extends Dataset<Record<string, Tensor>> {
   readonly mmap: boolean;
   readonly maxOpen: number;
 
-  constructor(files: readonly FilePath[], options: ShardDatasetOptions = {}) {
+  constructor(files: readonly FilePath[], options?: ShardDatasetOptions);
+  constructor(...passed: [files: readonly FilePath[], options?: ShardDatasetOptions]) {
     super();
+    const [files, options = {}] = upTo(FN, 2, passed);
     const { columns, mmap, maxOpen } = ownOptions(FN, options, ['columns', 'mmap', 'maxOpen']);
     if (!Array.isArray(files) || files.length === 0) throw argumentError(FN, 'files', 'a list of files', files);
     this.files = files.map((file) => pathOf(FN, 'files', file));

@@ -1,8 +1,10 @@
 /** Texts as tokens, through the program's `@huggingface/tokenizers`. */
+
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownOptions } from '../../addon/options';
 import { fromTypedArray } from '../../elements/create';
+import { upTo } from '../../errors/arity';
 import { argumentError, codedError } from '../../errors/errors';
 import { peer } from '../../errors/peer';
 import { type FilePath, pathOf } from '../../files/paths';
@@ -117,8 +119,10 @@ export class TokenBlocks extends Dataset<[Tensor, Tensor]> {
   readonly tokens: Tensor;
   readonly blockSize: number;
 
-  constructor(tokens: Tensor | ArrayLike<number>, blockSize: number) {
+  constructor(tokens: Tensor | ArrayLike<number>, blockSize: number);
+  constructor(...passed: [tokens: Tensor | ArrayLike<number>, blockSize: number]) {
     super();
+    const [tokens, blockSize] = upTo('utils.data.TokenBlocks', 2, passed);
     const fn = 'utils.data.TokenBlocks';
     this.blockSize = countOf(fn, 'blockSize', blockSize);
     const row = isTensor(tokens) ? tokens : (fromTypedArray(BigInt64Array.from(idsOf(fn, tokens))) as Tensor);

@@ -1,5 +1,7 @@
 /** torchvision's CenterCrop. */
+
 import { ops } from '../../autograd/tuples';
+import { upTo } from '../../errors/arity';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
 import { centered, type Size, sizeOf } from './geometry';
@@ -11,7 +13,9 @@ const FN = 'utils.data.transforms.CenterCrop';
 export class CenterCrop implements Transform {
   readonly size: readonly [height: number, width: number];
 
-  constructor(size: Size) {
+  constructor(size: Size);
+  constructor(...passed: [size: Size]) {
+    const [size] = upTo(FN, 1, passed);
     this.size = sizeOf(FN, 'size', size);
   }
 

@@ -1,5 +1,7 @@
 /** torchvision's ColorJitter. */
+
 import { ownOptions } from '../../addon/options';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
@@ -43,7 +45,9 @@ export class ColorJitter implements Transform {
   /** In the order in which factors are drawn. */
   readonly #steps: readonly { range: Range; adjust: (image: Tensor, factor: number) => Tensor }[];
 
-  constructor(options: ColorJitterOptions = {}) {
+  constructor(options?: ColorJitterOptions);
+  constructor(...passed: [options?: ColorJitterOptions]) {
+    const [options = {}] = upTo(FN, 1, passed);
     const given = ownOptions(FN, options, ['brightness', 'contrast', 'saturation', 'hue']);
     const factors = [0, Number.POSITIVE_INFINITY] as const;
     const { hue: turn } = given;

@@ -1,4 +1,5 @@
 /** torchvision's Compose. */
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { scope } from '../../lifetimes/scope';
 import { isPromise } from '../fetch';
@@ -14,7 +15,9 @@ export type Step = Transform<any, any> | ((image: any, context?: Drawing) => unk
 export class Compose implements Transform<any, any> {
   readonly transforms: readonly Step[];
 
-  constructor(transforms: readonly Step[]) {
+  constructor(transforms: readonly Step[]);
+  constructor(...passed: [transforms: readonly Step[]]) {
+    const [transforms] = upTo(FN, 1, passed);
     if (!Array.isArray(transforms)) throw argumentError(FN, 'transforms', 'a list of transforms', transforms);
     transforms.forEach((step, i) => {
       if (typeof step !== 'function' && typeof step?.forward !== 'function') {

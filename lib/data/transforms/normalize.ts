@@ -1,5 +1,7 @@
 /** torchvision's Normalize. */
+
 import { tensor } from '../../elements/create';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
@@ -14,7 +16,9 @@ export class Normalize implements Transform {
   readonly mean: readonly number[];
   readonly std: readonly number[];
 
-  constructor(mean: readonly number[], std: readonly number[]) {
+  constructor(mean: readonly number[], std: readonly number[]);
+  constructor(...passed: [mean: readonly number[], std: readonly number[]]) {
+    const [mean, std] = upTo(FN, 2, passed);
     if (!Array.isArray(mean) || mean.length === 0 || !mean.every(isNumber)) {
       throw argumentError(FN, 'mean', 'a list of numbers', mean);
     }

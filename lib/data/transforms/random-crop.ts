@@ -1,6 +1,8 @@
 /** torchvision's RandomCrop. */
+
 import { ownOptions } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
+import { upTo } from '../../errors/arity';
 import { argumentError, codedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
@@ -39,7 +41,9 @@ export class RandomCrop implements Transform {
   readonly #padIfNeeded: boolean;
   readonly #fill: number;
 
-  constructor(size: Size, options: RandomCropOptions = {}) {
+  constructor(size: Size, options?: RandomCropOptions);
+  constructor(...passed: [size: Size, options?: RandomCropOptions]) {
+    const [size, options = {}] = upTo(FN, 2, passed);
     const { padding = 0, padIfNeeded, fill = 0 } = ownOptions(FN, options, ['padding', 'padIfNeeded', 'fill']);
     this.size = sizeOf(FN, 'size', size);
     this.#pads = padsOf(padding);

@@ -1,4 +1,5 @@
 /** torchvision's RandomHorizontalFlip. */
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import type { Tensor } from '../../tensor/tensor';
 import { imageOf, type Transform } from './image';
@@ -10,7 +11,9 @@ const FN = 'utils.data.transforms.RandomHorizontalFlip';
 export class RandomHorizontalFlip implements Transform {
   readonly p: number;
 
-  constructor(p = 0.5) {
+  constructor(p?: number);
+  constructor(...passed: [p?: number]) {
+    const [p = 0.5] = upTo(FN, 1, passed);
     if (!(typeof p === 'number' && p >= 0 && p <= 1)) throw argumentError(FN, 'p', 'a probability from 0 to 1', p);
     this.p = p;
   }

@@ -1,6 +1,8 @@
 /** torchvision's Resize. */
+
 import { ownOptions } from '../../addon/options';
 import { publicFunction } from '../../call/define';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
@@ -25,7 +27,9 @@ export class Resize implements Transform {
   readonly maxSize: number | undefined;
   readonly antialias: boolean;
 
-  constructor(size: Size, options: ResizeOptions = {}) {
+  constructor(size: Size, options?: ResizeOptions);
+  constructor(...passed: [size: Size, options?: ResizeOptions]) {
+    const [size, options = {}] = upTo(FN, 2, passed);
     const given = ownOptions(FN, options, ['interpolation', 'maxSize', 'antialias']);
     const { interpolation = 'bilinear', maxSize } = given;
     sizeOf(FN, 'size', size);

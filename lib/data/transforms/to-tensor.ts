@@ -1,5 +1,6 @@
 /** torchvision's ToTensor. */
 import { fromTypedArray } from '../../elements/create';
+import { requireAtMost } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
@@ -15,6 +16,11 @@ export interface RawImage {
 
 /** An image as numbers from 0 to 1: uint8 divided by 255, [channels, height, width]. Floats stay as they are. */
 export class ToTensor implements Transform<Tensor | RawImage> {
+  constructor();
+  constructor(...passed: []) {
+    requireAtMost(FN, 0, passed);
+  }
+
   forward(image: Tensor | RawImage): Tensor {
     return ownScope(() => {
       const pixels = isTensor(image) ? imageOf(FN, image) : fromRaw(image);

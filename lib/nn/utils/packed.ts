@@ -1,5 +1,7 @@
 /** Sequences of several lengths as one batch, for recurrent layers. */
+
 import type { DTypeLike } from '../../../types/base';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { tensors } from '../../lifetimes/walk';
 import { isTensor, type Tensor } from '../../tensor/tensor';
@@ -37,12 +39,15 @@ export class PackedSequence {
   readonly sortedIndices: Tensor | null;
   readonly unsortedIndices: Tensor | null;
 
+  constructor(data: Tensor, batchSizes: Tensor, sortedIndices?: Tensor | null, unsortedIndices?: Tensor | null);
   constructor(
-    data: Tensor,
-    batchSizes: Tensor,
-    sortedIndices: Tensor | null = null,
-    unsortedIndices: Tensor | null = null,
+    ...passed: [data: Tensor, batchSizes: Tensor, sortedIndices?: Tensor | null, unsortedIndices?: Tensor | null]
   ) {
+    const [data, batchSizes, sortedIndices = null, unsortedIndices = null] = upTo(
+      'nn.utils.rnn.PackedSequence',
+      4,
+      passed,
+    );
     const at = 'nn.utils.rnn.PackedSequence';
     if (!isTensor(data)) throw argumentError(at, 'data', 'a Tensor', data);
     if (!isTensor(batchSizes) || batchSizes.device !== 'cpu') {

@@ -1,5 +1,7 @@
 /** Methods of pruning: which values of a tensor become zero. Python's torch/nn/utils/prune.py. */
+
 import { inGradMode } from '../../autograd/mode';
+import { upTo } from '../../errors/arity';
 import { argumentError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
@@ -227,8 +229,13 @@ function without(mask: Tensor, chosen: Tensor): Tensor {
 export class RandomUnstructured extends BasePruningMethod {
   readonly pruningType = 'unstructured';
 
-  constructor(readonly amount: number) {
+  readonly amount: number;
+
+  constructor(amount: number);
+  constructor(...passed: [amount: number]) {
     super();
+    const [amount] = upTo(at('RandomUnstructured'), 1, passed);
+    this.amount = amount;
     demandAmount('RandomUnstructured', amount);
   }
 
@@ -245,8 +252,13 @@ export class RandomUnstructured extends BasePruningMethod {
 export class L1Unstructured extends BasePruningMethod {
   readonly pruningType = 'unstructured';
 
-  constructor(readonly amount: number) {
+  readonly amount: number;
+
+  constructor(amount: number);
+  constructor(...passed: [amount: number]) {
     super();
+    const [amount] = upTo(at('L1Unstructured'), 1, passed);
+    this.amount = amount;
     demandAmount('L1Unstructured', amount);
   }
 
@@ -281,11 +293,15 @@ function keeping(t: Tensor, dim: number, places: Tensor, defaultMask: Tensor): T
 export class RandomStructured extends BasePruningMethod {
   readonly pruningType = 'structured';
 
-  constructor(
-    readonly amount: number,
-    readonly dim = -1,
-  ) {
+  readonly amount: number;
+  readonly dim: number;
+
+  constructor(amount: number, dim?: number);
+  constructor(...passed: [amount: number, dim?: number]) {
     super();
+    const [amount, dim = -1] = upTo(at('RandomStructured'), 2, passed);
+    this.amount = amount;
+    this.dim = dim;
     demandAmount('RandomStructured', amount);
     demandDim('RandomStructured', dim);
   }
@@ -305,12 +321,17 @@ export class RandomStructured extends BasePruningMethod {
 export class LnStructured extends BasePruningMethod {
   readonly pruningType = 'structured';
 
-  constructor(
-    readonly amount: number,
-    readonly n: Norm,
-    readonly dim = -1,
-  ) {
+  readonly amount: number;
+  readonly n: Norm;
+  readonly dim: number;
+
+  constructor(amount: number, n: Norm, dim?: number);
+  constructor(...passed: [amount: number, n: Norm, dim?: number]) {
     super();
+    const [amount, n, dim = -1] = upTo(at('LnStructured'), 3, passed);
+    this.amount = amount;
+    this.n = n;
+    this.dim = dim;
     demandAmount('LnStructured', amount);
     demandDim('LnStructured', dim);
     if (!isNorm(n)) throw argumentError(at('LnStructured'), 'n', NORM, n);
@@ -332,8 +353,13 @@ export class LnStructured extends BasePruningMethod {
 export class CustomFromMask extends BasePruningMethod {
   readonly pruningType = 'global';
 
-  constructor(readonly mask: Tensor) {
+  readonly mask: Tensor;
+
+  constructor(mask: Tensor);
+  constructor(...passed: [mask: Tensor]) {
     super();
+    const [mask] = upTo(at('CustomFromMask'), 1, passed);
+    this.mask = mask;
     if (!isTensor(mask)) throw argumentError(at('CustomFromMask'), 'mask', 'a Tensor', mask);
   }
 

@@ -1,4 +1,5 @@
 /** Schedulers of schedulers, and the one that follows a metric. */
+import { upTo } from '../../errors/arity';
 import { argumentError, refusal } from '../../errors/errors';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { rateIn, setRate } from '../groups';
@@ -122,7 +123,9 @@ export class SequentialLR extends Compound {
 
 /** Several schedulers at once: each changes the rate that the last one set. */
 export class ChainedScheduler extends Compound {
-  constructor(schedulers: readonly LRScheduler<any>[]) {
+  constructor(schedulers: readonly LRScheduler<any>[]);
+  constructor(...passed: [schedulers: readonly LRScheduler<any>[]]) {
+    const [schedulers] = upTo(at('ChainedScheduler'), 1, passed);
     const all = schedulersOf(at('ChainedScheduler'), schedulers);
     super(all[0]!.optimizer, all);
     this._lastLr = groupsOf(this.optimizer).map(rateIn);
