@@ -24,6 +24,13 @@ function keysOf(fn: string, keys: unknown): string[] {
   return keys.map((key, i) => textOf(fn, `keys[${i}]`, key));
 }
 
+/** c10d reads the value with std::stoll: a FileStore fails with that word, and the server of a TCPStore hangs up. */
+function whyNotAdded(key: string, failure: string): string {
+  const expected = `expected a counter, or no value, at the key '${key}'`;
+  if (failure.includes('stoll')) return `${expected}, got a value that is not an integer`;
+  return `${failure}; c10d's server also ends the connection of a rank if it finds something else: ${expected}`;
+}
+
 /**
  * A key-value store that all ranks can reach. Every method gives a promise and runs off the event loop. It rejects with
  * ERR_TORCH_DISTRIBUTED, and past the time limit with ERR_TORCH_TIMEOUT.
@@ -52,11 +59,20 @@ export abstract class Store {
     this.#timeoutMs = integerOf(`${this._name}.setTimeout`, 'timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
   }
 
-  async #run<T>(method: string, start: (store: Opaque) => number, limitMs?: number): Promise<T> {
+  async #run<T>(
+    method: string,
+    start: (store: Opaque) => number,
+    limitMs?: number,
+    reword: (failure: string) => string = (failure) => failure,
+  ): Promise<T> {
     const store = await this._opened();
     // A server that answers late is given up a second after the limit, which the call itself keeps if it can.
     const limit = (limitMs ?? this.#timeoutMs) + 1000;
-    return runJob<T>(`${this._name}.${method}`, () => start(store), { limitMs: limit });
+    const explain = (failure: string, timedOut: boolean) => ({
+      text: timedOut ? failure : reword(failure),
+      code: timedOut ? ('ERR_TORCH_TIMEOUT' as const) : ('ERR_TORCH_DISTRIBUTED' as const),
+    });
+    return runJob<T>(`${this._name}.${method}`, () => start(store), { limitMs: limit, explain });
   }
 
   /** Stores a value under a key. */
@@ -77,7 +93,8 @@ export abstract class Store {
   async add(key: string, amount: number): Promise<number> {
     const fn = `${this._name}.add`;
     const [name, number] = [textOf(fn, 'key', key), integerOf(fn, 'amount', amount, -Number.MAX_SAFE_INTEGER)];
-    return this.#run<number>('add', (store) => native.storeAdd(store, name, number));
+    const start = (store: Opaque) => native.storeAdd(store, name, number);
+    return this.#run<number>('add', start, undefined, (failure) => whyNotAdded(name, failure));
   }
 
   /** Whether all keys have values. */

@@ -1,7 +1,8 @@
 /** What can go wrong between ranks is a coded error in bounded time: nothing hangs, and no process is ended by libtorch. */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { failure } from '../support/async';
@@ -100,6 +101,23 @@ describe('stores', () => {
     const other = await failure(d.initProcessGroup({ ...options, worldSize: 3 }));
     expect([other.code, other.message]).toEqual(['ERR_TORCH_DISTRIBUTED', expect.stringContaining('worldSize is 3')]);
     expect(d.isInitialized()).toBe(false);
+  });
+
+  test('a key that holds text cannot be added to', async () => {
+    const store = await new d.TCPStore('127.0.0.1', 0, { isMaster: true, waitForWorkers: false }).ready();
+    const folder = mkdtempSync(path.join(tmpdir(), 'store-'));
+    try {
+      for (const one of [store, new d.FileStore(path.join(folder, 'file'), 1)]) {
+        await one.set('name', 'text');
+        const { code, message } = await failure(one.add('name', 1));
+        expect([code, message]).toEqual([
+          'ERR_TORCH_DISTRIBUTED',
+          expect.stringContaining("expected a counter, or no value, at the key 'name'"),
+        ]);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('wrong arguments', async () => {
