@@ -1,7 +1,9 @@
 /** Activations. */
+
 import type { Same, SameCall } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, num, orNull, read, type Spec, text } from './arguments';
+import { takesInputs } from './hooks';
 import { constant_ } from './init';
 import { demandDims } from './inputs';
 import { type LayerClass, layer, parameter } from './layer';
@@ -274,3 +276,5 @@ export class PReLU extends Module {
     return `num_parameters=${this.numParameters}`;
   }
 }
+
+takesInputs(PReLU);

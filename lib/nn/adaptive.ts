@@ -1,9 +1,11 @@
 /** The adaptive softmax for many classes of very different frequency. */
+
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, intList, nameOf, read } from './arguments';
 import { ModuleList, Sequential } from './containers';
+import { takesInputs } from './hooks';
 import { demandTensor } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import { Module } from './module';
@@ -135,3 +137,5 @@ export class AdaptiveLogSoftmaxWithLoss extends Module {
     return ownScope(() => this.logProb(input).argmax(1) as Tensor);
   }
 }
+
+takesInputs(AdaptiveLogSoftmaxWithLoss);

@@ -5,6 +5,7 @@ import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
+import { takesInputs } from './hooks';
 import { Module } from './module';
 import { Parameter } from './parameter';
 import { joinsRepeated } from './release';
@@ -392,3 +393,5 @@ export class Identity extends Module {
     return input;
   }
 }
+
+for (const cls of [Sequential, Identity]) takesInputs(cls);

@@ -1,9 +1,11 @@
 /** Convolutions. */
+
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, int, intList, ints, type Kind, nameOf, read, text, type Values } from './arguments';
 import { fans } from './fans';
+import { takesInputs } from './hooks';
 import { forwardOf, further, type OrNamed } from './inputs';
 import { parameter } from './layer';
 import { type FactoryArgs, resetLike } from './linear';
@@ -268,3 +270,5 @@ export class ConvTranspose3d extends ConvNd {
     return this._transposed('convTranspose3d', input, more);
   }
 }
+
+for (const cls of [Conv1d, Conv2d, Conv3d]) takesInputs(cls);

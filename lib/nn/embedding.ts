@@ -1,9 +1,11 @@
 /** Embeddings. */
+
 import type { DType } from '../../types/base';
 import { argumentError } from '../errors/errors';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, kind, nameOf, orNull, read, tensor, text } from './arguments';
+import { takesInputs } from './hooks';
 import { normal_ } from './init';
 import { forwardOf, further } from './inputs';
 import { parameter } from './layer';
@@ -284,3 +286,5 @@ export class EmbeddingBag extends Module {
     return `${sizeText(this, '')}, mode=${quotesMode ? pythonText(this.mode) : this.mode}${padding}`;
   }
 }
+
+takesInputs(Embedding);

@@ -2,6 +2,7 @@
 
 import { types } from 'node:util';
 import { AutogradFunction, type FunctionContext } from '../autograd/function';
+import { requireAtMost } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { HookList } from '../tensor/hook-list';
 import { bodyNow } from '../tensor/pending';
@@ -128,13 +129,24 @@ function callWithHooks(module: Module, forward: Forward, passed: unknown[], hook
 
 const prepared = new WeakSet<object>();
 
+/** The most inputs of the built-in layers' `forward`. A class of the program takes what it likes, as any function. */
+const mostInputs = new WeakMap<object, number>();
+
+/** Sets how many inputs `forward` of a class takes: those that it declares, if the count is omitted. */
+export function takesInputs(cls: { readonly prototype: { forward: unknown } }, count?: number): void {
+  const forward = cls.prototype.forward as Forward;
+  mostInputs.set(forward, count ?? forward.length);
+}
+
 /** `forward` of a class as the call of a module: runs hooks, and names the layer in errors. */
 function asCall(forward: Forward): Forward {
+  const most = mostInputs.get(forward) ?? Number.POSITIVE_INFINITY;
   const call = function (this: Module, ...inputs: unknown[]): unknown {
     // Not for super.forward(…) and other calls of a method that the module overrides: the module's own call does both.
     if (this?.forward !== call) return forward.apply(this, inputs);
     bodyNow()?.onModule?.(this);
     try {
+      if (inputs.length > most) requireAtMost(`nn.${this.constructor.name}.forward`, most, inputs);
       const hooks = this._callHooks;
       return hooks === null ? forward.apply(this, inputs) : callWithHooks(this, forward, inputs, hooks);
     } catch (error) {

@@ -1,6 +1,7 @@
 /** Classes of regular modules, made from their arguments and the function that they call. */
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, made, read, type Spec, type Values } from './arguments';
+import { takesInputs } from './hooks';
 import { constant_ } from './init';
 import { Module } from './module';
 import { aten } from './ops';
@@ -22,6 +23,8 @@ export interface LayerParts<S extends Spec, F extends (...args: any[]) => any> {
   forward(this: Values<S> & Module, ...args: Parameters<F>): ReturnType<F>;
   /** `extraRepr`: text with `{name}` for a value as Python prints it. */
   readonly extra?: string | ((values: Values<S>) => string);
+  /** How many inputs `forward` takes, if it does not declare them one by one. */
+  readonly inputs?: number;
   /** Runs after the arguments were read. */
   init?(module: Values<S> & Module): void;
 }
@@ -48,7 +51,11 @@ export function assign(module: Module, spec: Spec, values: Record<string, unknow
 /** A class with the arguments `P`, called as `F`: `layer<P, F>()(name, spec, parts)`. */
 export const layer =
   <P extends unknown[], F extends (...args: any[]) => any = (input: Tensor) => Tensor>() =>
-  <S extends Spec>(name: string, spec: S, { forward, extra = '', init }: LayerParts<S, F>): LayerClass<P, S, F> => {
+  <S extends Spec>(
+    name: string,
+    spec: S,
+    { forward, extra = '', init, inputs }: LayerParts<S, F>,
+  ): LayerClass<P, S, F> => {
     const cls = class extends Module {
       constructor(...passed: unknown[]) {
         super();
@@ -62,6 +69,7 @@ export const layer =
     };
     Object.defineProperty(cls, 'name', { value: name });
     Object.defineProperty(cls.prototype, 'forward', { value: forward, writable: true, configurable: true });
+    takesInputs(cls, inputs);
     return cls as unknown as LayerClass<P, S, F>;
   };
 

@@ -1,9 +1,11 @@
 /** Linear layers. */
+
 import type { LayerGives, LayerTakes } from '../../types/algebra';
 import type { DType } from '../../types/base';
 import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, int, intList, type Named, read } from './arguments';
+import { takesInputs } from './hooks';
 import { kaimingUniform_, uniform_ } from './init';
 import { demandTensor } from './inputs';
 import { filledIn, layer, listed, parameter } from './layer';
@@ -140,3 +142,5 @@ export const Unflatten = layer<[dim: number, unflattenedSize: number[]]>()(
   },
 );
 export type Unflatten = InstanceType<typeof Unflatten>;
+
+for (const cls of [Linear, Bilinear]) takesInputs(cls);

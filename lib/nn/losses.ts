@@ -55,6 +55,7 @@ const loss =
       forward(...args: Parameters<C>) {
         return run(this as unknown as Values<S> & { reduction: Reduction }, ...args) as ReturnType<C>;
       },
+      inputs: run.length - 1,
       init(module) {
         reductionOf(module);
         init(module);

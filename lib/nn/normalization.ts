@@ -1,9 +1,11 @@
 /** Normalization. */
+
 import type { Same } from '../../types/algebra';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, float, int, intList, made, nameOf, orNull, read } from './arguments';
+import { takesInputs } from './hooks';
 import { constant_ } from './init';
 import { demandDims, demandTensor } from './inputs';
 import { constant, filledIn, layer, parameter } from './layer';
@@ -377,3 +379,5 @@ export const LocalResponseNorm = layer<[size: number, alpha?: number, beta?: num
   },
 );
 export type LocalResponseNorm = InstanceType<typeof LocalResponseNorm>;
+
+for (const cls of [BatchNorm, InstanceNorm, LayerNorm, RMSNorm, GroupNorm]) takesInputs(cls);

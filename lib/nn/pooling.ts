@@ -62,6 +62,7 @@ const maxUnpool = (dims: number) =>
       forward(input, indices, outputSize = null) {
         return F[`maxUnpool${dims}d`](input, indices, this.kernelSize, this.stride, this.padding, outputSize);
       },
+      inputs: 3,
       init(module) {
         module.stride ??= module.kernelSize;
       },

@@ -71,6 +71,53 @@ test('an option that a transform does not have', () => {
   expect(thrown(() => new ToTensor({})).message).toBe('utils.data.transforms.ToTensor: takes no arguments, got 1');
 });
 
+test('forward of layers refuses further inputs; that of a class of the program is a function as any', () => {
+  const { nn } = torch as any;
+  class Own extends nn.Module {
+    forward(x: unknown) {
+      return x;
+    }
+  }
+  class Wider extends nn.Linear {
+    forward(x: unknown, ..._more: unknown[]) {
+      return super.forward(x);
+    }
+  }
+  balanced(() =>
+    torch.scope(() => {
+      const x = torch.ones([1, 1, 4, 4]);
+      const layers: [any, unknown[]][] = [
+        ...[new nn.ReLU(), new nn.MaxPool2d(2), new nn.Dropout(), new nn.Identity(), new nn.Softmax(1)].map(one),
+        ...[new nn.Conv2d(1, 1, 1), new nn.Linear(4, 4), new nn.BatchNorm2d(1), new nn.LayerNorm(4)].map(one),
+        ...[new nn.Sequential(new nn.ReLU()), new nn.ConstantPad2d(1, 0), new nn.InstanceNorm2d(1)].map(one),
+        ...[new nn.MSELoss(), new nn.L1Loss(), new nn.CrossEntropyLoss()].map((layer): [any, unknown[]] => [
+          layer,
+          [x, x],
+        ]),
+      ];
+      function one(layer: unknown): [any, unknown[]] {
+        return [layer, [x]];
+      }
+      for (const [layer, inputs] of layers) {
+        layer.forward(...inputs, undefined);
+        const { code, message } = thrown(() => layer.forward(...inputs, x));
+        const name = layer.constructor.name;
+        expect([code, message]).toEqual([
+          'ERR_TORCH_ARGUMENT',
+          expect.stringMatching(`^nn\\.${name}\\.forward: takes at most ${inputs.length} argument`),
+        ]);
+        layer.dispose();
+      }
+      expect(new Own().forward(x, 1, 2)).toBe(x);
+      const wider = new Wider(4, 4);
+      expect(wider.forward(x, 1, 2).shape).toEqual([1, 1, 4, 4]);
+      wider.dispose();
+      const { Compose } = torch.utils.data.transforms as any;
+      expect(new Compose([new nn.ReLU()]).forward(x, { generator: null }).shape).toEqual([1, 1, 4, 4]);
+    }),
+  );
+});
+
 test('hand-written methods', () => {
   balanced(() =>
     torch.scope(() => {

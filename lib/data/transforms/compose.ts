@@ -1,5 +1,6 @@
 /** torchvision's Compose. */
 import { upTo } from '../../errors/arity';
+import { isOfLibrary } from '../../errors/copies';
 import { argumentError } from '../../errors/errors';
 import { scope } from '../../lifetimes/scope';
 import { isPromise } from '../fetch';
@@ -31,7 +32,11 @@ export class Compose implements Transform<any, any> {
   forward(image: any, context?: Drawing): any {
     return scope(() =>
       this.transforms.reduce<unknown>((value, step) => {
-        const apply = (to: unknown) => (typeof step === 'function' ? step(to, context) : step.forward(to, context));
+        const apply = (to: unknown) => {
+          if (typeof step === 'function') return step(to, context);
+          // A layer of torch.nn takes its input alone.
+          return isOfLibrary(step) && step.forward.length === 1 ? step.forward(to) : step.forward(to, context);
+        };
         return isPromise(value) ? value.then(apply) : apply(value);
       }, image),
     );
