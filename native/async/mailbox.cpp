@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "native/async/passive_resource.h"
 #include "native/async/pool.h"
 
 namespace ltn::async {
@@ -12,7 +13,7 @@ namespace ltn::async {
 std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   std::shared_ptr<Mailbox> mailbox(new Mailbox(env));  // private constructor: owned at once
   uv_loop_s* loop = nullptr;
-  napi_value name = nullptr;
+  napi_value name = nullptr, resource = nullptr;
   auto wake = std::make_unique<uv_async_t>();
   auto awake = std::make_unique<uv_idle_t>();
   auto next_turn = std::make_unique<uv_idle_t>();
@@ -20,7 +21,8 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   if (napi_get_uv_event_loop(env, &loop) != napi_ok ||
       napi_create_string_utf8(env, "libtorch-node", NAPI_AUTO_LENGTH, &name) != napi_ok ||
       napi_create_reference(env, on_mail, 1, &mailbox->on_mail_) != napi_ok ||
-      napi_async_init(env, nullptr, name, &mailbox->context_) != napi_ok ||
+      passive_resource(env, &resource) != napi_ok ||
+      napi_async_init(env, resource, name, &mailbox->context_) != napi_ok ||
       uv_async_init(loop, wake.get(), on_wake) != 0) {
     throw std::runtime_error("torch.async could not join the event loop");
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "native/async/passive_resource.h"
 #include "native/audit/audit.h"
 #include "native/audit/heap_requests.h"
 
@@ -82,9 +83,10 @@ void close(void* data) {
 void destroy(void* data) { const std::unique_ptr<Follower> follower(static_cast<Follower*>(data)); }
 
 void open(napi_env env, Follower* follower) {
-  napi_value name = nullptr;
+  napi_value name = nullptr, resource = nullptr;
   if (napi_create_string_utf8(env, "libtorch-node", NAPI_AUTO_LENGTH, &name) != napi_ok ||
-      napi_create_threadsafe_function(env, nullptr, nullptr, name, 1, 1, nullptr, nullptr, follower, &deliver,
+      async::passive_resource(env, &resource) != napi_ok ||
+      napi_create_threadsafe_function(env, nullptr, resource, name, 1, 1, nullptr, nullptr, follower, &deliver,
                                       &follower->wake) != napi_ok) {
     throw Napi::Error::New(env);
   }
