@@ -5,6 +5,7 @@ import { GREATEST_LOWER_BOUND, LEAST_UPPER_BOUND, originalPositionFor, TraceMap 
 import { scriptPath } from '../../lib/observe/audit/script-path';
 import type { Frame } from '../capture/records';
 import { readRegular } from '../files/regular-file';
+import { isModule, moduleFile } from './bundled';
 
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
 
@@ -16,22 +17,38 @@ const LIMITS = { files: 20_000, segments: 4_000_000, sources: 200_000 };
 /** Resolves through `//# sourceMappingURL=`, inline or beside the file. Without a map, positions are unchanged. */
 export class SourceMaps {
   private readonly maps = new Map<string, TraceMap | undefined>();
+  /** By folder and name. */
+  private readonly modules = new Map<string, string>();
   /** Remaining budget for all maps together, because a capture can name any number of files. */
   private readonly room = { ...LIMITS };
 
   resolve(frame: Frame): Frame {
     const map = this.mapOf(frame.file);
-    if (map === undefined || frame.line < 1) return frame;
+    // A module that a bundler evaluates was found in the program, by the map in its code.
+    if (map === undefined)
+      return isModule(frame.file) ? { ...frame, file: this.moduleFile(frame.file, process.cwd()) } : frame;
+    if (frame.line < 1) return frame;
     const needle = { line: frame.line, column: Math.max(0, frame.column - 1) };
     let found = originalPositionFor(map, { ...needle, bias: GREATEST_LOWER_BOUND });
     if (found.source === null) found = originalPositionFor(map, { ...needle, bias: LEAST_UPPER_BOUND });
     if (found.source === null) return frame;
     return {
-      file: scriptPath(found.source),
+      file: this.moduleFile(scriptPath(found.source), path.dirname(frame.file)),
       line: found.line,
       column: found.column + 1,
       function: frame.function,
     };
+  }
+
+  private moduleFile(name: string, folder: string): string {
+    if (!isModule(name)) return name;
+    const key = `${folder}\n${name}`;
+    let file = this.modules.get(key);
+    if (file === undefined) {
+      file = moduleFile(name, folder);
+      this.modules.set(key, file);
+    }
+    return file;
   }
 
   private mapOf(file: string): TraceMap | undefined {

@@ -87,6 +87,36 @@ test('an esbuild bundle, minified', () => {
   expect(resolveMark(outfile)).toMatchObject({ file: source, ...find(SOURCE, MARK) });
 });
 
+describe("a bundle with webpack's names of modules", () => {
+  const bundle = (named: string): SourceMaps => {
+    const map = { version: 3, sources: [named], names: [], mappings: 'AAAA' };
+    fs.writeFileSync(path.join(folder, 'out', 'bundle.js'), 'make();\n//# sourceMappingURL=bundle.js.map\n');
+    fs.writeFileSync(path.join(folder, 'out', 'bundle.js.map'), JSON.stringify(map));
+    return new SourceMaps();
+  };
+  const resolve = (maps: SourceMaps) =>
+    maps.resolve({ file: path.join(folder, 'out', 'bundle.js'), line: 1, column: 1, function: '' }).file;
+
+  test.each(['webpack://app/./src/cache.ts', 'webpack:///./src/cache.ts?1a2b', 'webpack://app/src/c%61che.ts'])(
+    '%s',
+    (name) => {
+      expect(resolve(bundle(name))).toBe(source);
+    },
+  );
+
+  test('a file outside the project of the bundle is not taken for the module', () => {
+    fs.writeFileSync(path.join(folder, 'out', 'package.json'), '{}');
+    expect(resolve(bundle('webpack://app/./src/cache.ts'))).toBe('webpack://app/src/cache.ts');
+  });
+
+  test.each(['webpack://app/./src/none.ts', 'webpack://app/src/%00', 'webpack://app/%', 'webpack://app/./src'])(
+    'no file: %s',
+    (name) => {
+      expect(resolve(bundle(name))).toMatch(/^webpack:/);
+    },
+  );
+});
+
 test('without a map, with a broken one and without a file the position is unchanged', () => {
   const plain = compile({});
   const frame = { file: plain, line: 3, column: 4, function: '' };
