@@ -44,6 +44,8 @@ export interface HeapNative {
   auditSites(): Float64Array;
   /** A site's stack as JSON; '' if unknown. */
   auditSite(site: number): string;
+  /** What the running code of a script on the stack names as its source map. */
+  sourceMapUrl(script: string): string | undefined;
   /** False without a recording. */
   auditMark(name: string): boolean;
 }

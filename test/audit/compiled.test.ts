@@ -33,12 +33,12 @@ const FORMATTER = `Error.prepareStackTrace = (error, sites) => error + sites.map
   return '\\n    at ' + place;
 }).join('');`;
 
-const HOOK = `const fs = require('node:fs');
+const hook = (sourcemap: string) => `const fs = require('node:fs');
 const { SourceMap } = require('node:module');
 const { transformSync } = require(${JSON.stringify(require.resolve('esbuild'))});
 const maps = new Map();
 require.extensions['.ts'] = (module, file) => {
-  const options = { loader: 'ts', format: 'cjs', minify: true, sourcemap: 'both', sourcefile: file, platform: 'node' };
+  const options = { loader: 'ts', format: 'cjs', minify: true, sourcemap: '${sourcemap}', sourcefile: file, platform: 'node' };
   const { code, map } = transformSync(fs.readFileSync(file, 'utf8'), options);
   maps.set(file, new SourceMap(JSON.parse(map)));
   module._compile(code, file);
@@ -55,12 +55,13 @@ beforeAll(() => {
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
 test.each([
-  ['Node has the source maps', '', ['--enable-source-maps']],
-  ['a formatter of stacks has them', FORMATTER, []],
-])('the line is that of the source: %s', async (name, formatter, flags) => {
-  const hook = path.join(folder, `${name.replaceAll(' ', '-')}.cjs`);
-  const json = `${hook}.json`;
-  fs.writeFileSync(hook, HOOK + formatter);
+  ['Node has the source maps', hook('both'), ['--enable-source-maps']],
+  ['a formatter of stacks has them', hook('external') + FORMATTER, []],
+  ['only the code has them', hook('both'), []],
+])('the line is that of the source: %s', async (name, text, flags) => {
+  const required = path.join(folder, `${name.replaceAll(' ', '-')}.cjs`);
+  const json = `${required}.json`;
+  fs.writeFileSync(required, text);
   const { code, stderr } = await auditProgram(
     ...[
       'run',
@@ -73,7 +74,7 @@ test.each([
       process.execPath,
       ...flags,
       '--require',
-      hook,
+      required,
       source,
     ],
   );
@@ -90,6 +91,49 @@ test.each([
   const [held] = siteAt('zeros([512')!.heldBy!;
   expect(held!.path.join(' → ')).toMatch(/listener of 'data' \([^:]*app\.ts\)/);
   expect(wasm.sites[0]).toMatchObject({ file: source, line: at('new WebAssembly').line });
+});
+
+test('the line is that of the source: a coverage tool rewrote the file, which has a map of its own', async () => {
+  const file = path.join(folder, 'covered.js');
+  fs.writeFileSync(file, `${'\n'.repeat(9)}keep();\n//# sourceMappingURL=covered.js.map\n`);
+  fs.writeFileSync(`${file}.map`, JSON.stringify({ version: 3, sources: ['wrong.ts'], names: [], mappings: 'AAAA' }));
+  // Line 1 of the code that runs is line 10 of a source elsewhere.
+  const map = { version: 3, sources: [source], names: [], mappings: 'AASA' };
+  const url = `data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
+  const code = `globalThis.kept = require('libtorch-node').ones([3]);\n//# sourceMappingURL=${url}`;
+  const required = path.join(folder, 'cover.cjs');
+  fs.writeFileSync(
+    required,
+    `require.extensions['.js'] = (module, file) => module._compile(
+      file.endsWith('covered.js') ? ${JSON.stringify(code)} : require('node:fs').readFileSync(file, 'utf8'), file);`,
+  );
+  const json = `${file}.json`;
+  await auditProgram('run', '--quiet', '--json', json, '--', process.execPath, '--require', required, file);
+  const { sites } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report;
+  expect(sites[0]).toMatchObject({ file: source, line: 10, liveTensors: 1 });
+});
+
+test('modules that a bundler evaluates have lines, through the maps in their code', async () => {
+  const name = path.relative(ROOT, source);
+  const map = { version: 3, sources: [`webpack://app/./${name}?1a2b`], names: [], mappings: 'AASA' };
+  const url = `data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
+  const mapped = `kept.push(torch.ones([3]));\n//# sourceMappingURL=${url}\n//# sourceURL=webpack-internal:///./${name}\n`;
+  const plain = `\n  kept.push(torch.ones([4]));\n//# sourceURL=webpack-internal:///./plain.js\n`;
+  const program = path.join(folder, 'bundle.cjs');
+  fs.writeFileSync(
+    program,
+    `globalThis.torch = require('libtorch-node');
+    globalThis.kept = [];
+    for (const code of ${JSON.stringify([mapped, plain])}) setImmediate(eval, code);`,
+  );
+  const json = `${program}.json`;
+  await auditProgram('run', '--quiet', '--json', json, '--', process.execPath, program);
+  const { sites } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report;
+  expect(sites).toHaveLength(2);
+  expect(sites).toContainEqual(expect.objectContaining({ file: source, line: 10 }));
+  expect(sites).toContainEqual(
+    expect.objectContaining({ file: 'webpack-internal:///./plain.js', line: 2, column: 19 }),
+  );
 });
 
 test('a formatter that makes tensors itself is not called for their stacks', async () => {

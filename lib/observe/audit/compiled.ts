@@ -1,12 +1,13 @@
 /**
  * Positions in code that was compiled in memory, by tsx, ts-node, Jest or Node itself: the script has the name of its source, and
- * its source map is in no file. Only the program knows the map: Node does (`--enable-source-maps`, which tsx switches on), or
- * a translation of stacks in `Error.prepareStackTrace` (ts-node, Jest, Vitest).
+ * its source map is in no file. Only the program knows the map: the code itself contains it (running-maps.ts), Node has it
+ * (`--enable-source-maps`, which tsx switches on), or a translation of stacks in `Error.prepareStackTrace` (ts-node, Jest, Vitest).
  */
 import { AssertionError } from 'node:assert';
 import { findSourceMap } from 'node:module';
 import * as path from 'node:path';
 import { restoring } from '../../errors/turn';
+import { throughRunning } from './running-maps';
 import { scriptPath } from './script-path';
 import { mapUrl, sourceText } from './source-text';
 import type { Frame } from './stack';
@@ -82,10 +83,15 @@ const compiled = new Set<string>();
 export const compiledFiles = (): string[] => [...compiled];
 
 /**
- * The frame at the line of its source, if it was compiled in memory from the file of its name. All other frames are unchanged:
- * leak-audit reads their source maps from files.
+ * The frame at the line of its source, if it was compiled in memory: by the map in the code, or else from the file of its name.
+ * All other frames are unchanged: leak-audit reads their source maps from files.
  */
 export function inSource(frame: Frame): Frame {
+  const running = throughRunning(frame);
+  if (running !== undefined) {
+    compiled.add(frame.file);
+    return running;
+  }
   if (!path.isAbsolute(frame.file) || frame.line < 1) return frame;
   const moved = throughNode(frame) ?? (isSource(frame.file) ? throughFormatter(frame) : undefined);
   if (moved?.file !== frame.file) return frame;

@@ -1,10 +1,12 @@
 /** Readable stacks: maps positions to the original source through source maps. */
-import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
+import { findSourceMap, type SourceMap } from 'node:module';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { printable } from '../../libtorch/printable';
 import { inSource } from './compiled';
+import { throughRunning } from './running-maps';
 import { scriptPath } from './script-path';
+import { inlineMap, parseMap } from './source-map';
 import { mapUrl, sourceText } from './source-text';
 import type { Frame } from './stack';
 
@@ -25,6 +27,8 @@ export function frameText(frame: Frame): string {
 
 /** The position of a frame in the original source, if a map is found. */
 export function original(frame: Frame): Omit<Frame, 'function'> {
+  const running = throughRunning(frame);
+  if (running !== undefined) return running;
   const map = mapOf(frame.file);
   if (map === undefined || frame.line < 1) return inSource(frame);
   const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1));
@@ -42,18 +46,10 @@ function load(file: string): SourceMap | undefined {
   try {
     const url = mapUrl(sourceText(file) ?? '');
     if (url === undefined) return undefined;
-    const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
-    const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
-    if (base.protocol !== 'file:') return undefined;
-    const text = inline === null ? (sourceText(base) ?? '') : decode(inline[2]!, inline[1] !== undefined);
-    const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
-    const payload = { ...rest, sourcesContent: [] }; // not needed here, and the largest part of a map
-    const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
-    return new SourceMap({ ...payload, sources: payload.sources?.map((source) => new URL(source, root).href) });
+    const inline = inlineMap(url);
+    const base = inline === undefined ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
+    return base.protocol === 'file:' ? parseMap(inline ?? sourceText(base) ?? '', base) : undefined;
   } catch {
     return undefined; // no file, no map, or an invalid one: positions stay unchanged
   }
 }
-
-const decode = (text: string, base64: boolean) =>
-  base64 ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text);

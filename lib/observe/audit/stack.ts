@@ -1,8 +1,9 @@
 /** Captures call sites without `Error.stack` strings: positions are hashed first, and formatted once per new stack. */
 import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
-import { generatedFolder } from '../../addon/native';
+import { generatedFolder, native } from '../../addon/native';
 import { restoring } from '../../errors/turn';
+import { noteMap } from './running-maps';
 import { scriptPath } from './script-path';
 
 export interface Frame {
@@ -33,7 +34,9 @@ let ownFrames = 2;
 const isOwn = (file: string) => OWN_FOLDERS.some((dir) => file.startsWith(dir));
 const isInternal = (file: string) => file.startsWith('node:') || file === '';
 
-const fileOf = (site: CallSite) => scriptPath(site.getFileName() ?? '');
+/** Evaluated code has no file; a bundler gives it the name of its module (`sourceURL`). */
+const nameOfScript = (site: CallSite): string | null =>
+  site.getFileName() ?? (site.getScriptNameOrSourceURL() as string | undefined) ?? null;
 
 const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
 
@@ -91,18 +94,22 @@ function firstOfUser(sites: CallSite[]): number {
 
 interface Script {
   id: number;
+  /** The path of a file, or another name; '' without any. */
+  file: string;
   /** Belongs to this library or Node: omitted at the top of a stack. */
   skipped: boolean;
+  /** Whether its source map was noted, which needs a stack with the script. */
+  noted: boolean;
 }
 
 const scripts = new Map<string | null, Script>();
 
 function scriptOf(site: CallSite): Script {
-  const name = site.getFileName() as string | null;
+  const name = nameOfScript(site);
   let script = scripts.get(name);
   if (script === undefined) {
     const file = scriptPath(name ?? '');
-    script = { id: scripts.size + 1, skipped: isOwn(file) || isInternal(file) };
+    script = { id: scripts.size + 1, file, skipped: isOwn(file) || isInternal(file), noted: false };
     scripts.set(name, script);
   }
   return script;
@@ -119,8 +126,13 @@ function restore(hadPrepare: boolean, prepare: typeof Error.prepareStackTrace, l
 }
 
 function toFrame(site: CallSite, caller: CallSite | undefined): Frame {
+  const script = scriptOf(site);
+  if (!script.noted) {
+    script.noted = true;
+    if (!script.skipped) noteMap(script.file, native.sourceMapUrl(nameOfScript(site)!));
+  }
   return {
-    file: fileOf(site),
+    file: script.file,
     line: site.getLineNumber() ?? 0,
     column: site.getColumnNumber() ?? 0,
     function: nameOf(site, caller),
