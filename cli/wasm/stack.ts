@@ -1,7 +1,7 @@
 /** Stacks of the program that makes a WebAssembly.Memory. */
 import { sep } from 'node:path';
 import { inSource } from '../../lib/observe/audit/compiled';
-import { scriptPath } from '../../lib/observe/audit/script-path';
+import { nameOfScript, scriptPath } from '../../lib/observe/audit/script-path';
 import type { Frame } from '../capture/records';
 
 const FRAMES = 32;
@@ -20,7 +20,7 @@ function framesBelow(below: (...args: never[]) => unknown): Frame[] {
     if (!Array.isArray(sites)) return [];
     return sites
       .map((site) => ({
-        file: scriptPath(site.getFileName() ?? ''),
+        file: scriptPath(nameOfScript(site) ?? ''),
         line: site.getLineNumber() ?? 0,
         column: site.getColumnNumber() ?? 0,
         function: site.getFunctionName() ?? '',

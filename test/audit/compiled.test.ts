@@ -118,7 +118,7 @@ test('modules that a bundler evaluates have lines, through the maps in their cod
   const map = { version: 3, sources: [`webpack://app/./${name}?1a2b`], names: [], mappings: 'AASA' };
   const url = `data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
   const mapped = `kept.push(torch.ones([3]));\n//# sourceMappingURL=${url}\n//# sourceURL=webpack-internal:///./${name}\n`;
-  const plain = `\n  kept.push(torch.ones([4]));\n//# sourceURL=webpack-internal:///./plain.js\n`;
+  const plain = `\n  kept.push(torch.ones([4]), new WebAssembly.Memory({ initial: 1 }));\n//# sourceURL=webpack-internal:///./plain.js\n`;
   const program = path.join(folder, 'bundle.cjs');
   fs.writeFileSync(
     program,
@@ -127,13 +127,14 @@ test('modules that a bundler evaluates have lines, through the maps in their cod
     for (const code of ${JSON.stringify([mapped, plain])}) setImmediate(eval, code);`,
   );
   const json = `${program}.json`;
-  await auditProgram('run', '--quiet', '--json', json, '--', process.execPath, program);
-  const { sites } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report;
+  await auditProgram('run', '--quiet', '--wasm', '--json', json, '--', process.execPath, program);
+  const { sites, wasm } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report & { wasm: { sites: object[] } };
   expect(sites).toHaveLength(2);
   expect(sites).toContainEqual(expect.objectContaining({ file: source, line: 10 }));
   expect(sites).toContainEqual(
     expect.objectContaining({ file: 'webpack-internal:///./plain.js', line: 2, column: 19 }),
   );
+  expect(wasm.sites[0]).toMatchObject({ file: 'webpack-internal:///./plain.js', line: 2 });
 });
 
 test('a formatter that makes tensors itself is not called for their stacks', async () => {

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { generatedFolder, native } from '../../addon/native';
 import { restoring } from '../../errors/turn';
 import { noteMap } from './running-maps';
-import { scriptPath } from './script-path';
+import { nameOfScript, scriptPath } from './script-path';
 
 export interface Frame {
   file: string;
@@ -33,10 +33,6 @@ let ownFrames = 2;
 
 const isOwn = (file: string) => OWN_FOLDERS.some((dir) => file.startsWith(dir));
 const isInternal = (file: string) => file.startsWith('node:') || file === '';
-
-/** Evaluated code has no file; a bundler gives it the name of its module (`sourceURL`). */
-const nameOfScript = (site: CallSite): string | null =>
-  site.getFileName() ?? (site.getScriptNameOrSourceURL() as string | undefined) ?? null;
 
 const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
 
