@@ -47,9 +47,8 @@ const StackFunctions& stack_functions() noexcept {
 }
 
 // V8's value may be null.
-bool is_same(napi_env env, napi_value text, napi_value wanted) noexcept {
-  bool same = false;
-  return text != nullptr && napi_strict_equals(env, text, wanted, &same) == napi_ok && same;
+bool is_same(napi_value text, const Napi::Value& wanted) {
+  return text != nullptr && wanted.StrictEquals(Napi::Value(wanted.Env(), text));
 }
 
 constexpr int kFrames = 64;
@@ -70,7 +69,7 @@ Napi::Value source_map_url(const Napi::CallbackInfo& info) {
   for (int i = 0; i < count; ++i) {
     const void* const frame = v8.frame_at(stack, isolate, static_cast<uint32_t>(i));
     if (frame == nullptr) continue;
-    if (!is_same(env, v8.name(frame), info[0]) && !is_same(env, v8.name_or_source_url(frame), info[0])) continue;
+    if (!is_same(v8.name(frame), info[0]) && !is_same(v8.name_or_source_url(frame), info[0])) continue;
     const napi_value url = v8.source_mapping_url(frame);
     return url == nullptr ? env.Undefined() : Napi::Value(env, url);
   }
