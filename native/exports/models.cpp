@@ -1,4 +1,4 @@
-// TorchScript models: what lib/jit and lib/nn/scripted.ts call.
+// TorchScript models: what lib/jit calls.
 #include <unistd.h>
 
 #include <algorithm>
