@@ -357,24 +357,8 @@ class Moving(nn.Module):
         return self.last(x - self.mean)
 
     @torch.jit.export
-    def drop(self):
-        self.weight = None
-
-    @torch.jit.export
-    def put(self, weight: Tensor):
+    def put(self, weight: Optional[Tensor]):
         self.weight = weight
-
-
-class Named(nn.Module):
-    """Parameters with names that every object of JavaScript has."""
-
-    def __init__(self):
-        super().__init__()
-        for name in ["__proto__", "constructor"]:
-            self._parameters[name] = nn.Parameter(torch.ones(2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
 
 
 def save(name, module, *inputs):
@@ -404,7 +388,9 @@ save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
 save("cnn-training", torch.jit.script(CNN()))
 save("tied", torch.jit.script(Tied()))
 save("moving", torch.jit.script(Moving()))
-save("named", torch.jit.script(Named()))
+named = nn.Identity()
+named._parameters.update({name: nn.Parameter(torch.ones(2)) for name in ["__proto__", "constructor"]})
+save("named", torch.jit.script(named))
 save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
 save("values", torch.jit.script(Values()))
 save("state", torch.jit.script(State()))
