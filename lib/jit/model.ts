@@ -9,6 +9,16 @@ export type Model = ScriptModule & { _live(): number; readonly _token?: Tensor }
 export const isModel = (value: unknown): value is Model =>
   value instanceof NativeObject && value._class === 'ScriptModule';
 
+/** The model that a value is, or that a Module of `asModule` shows. Throws for others. */
+export function demandModel(fn: string, value: unknown): Model {
+  if (isModel(value)) return value;
+  // In Python a model and its Module are one object.
+  if (typeof value === 'object' && value !== null && '_whole' in value) {
+    return (value as { _whole(fn: string): Model })._whole(fn);
+  }
+  throw argumentError(fn, 'model', 'a ScriptModule', value);
+}
+
 export function modelOf(self: unknown, member: string): Model {
   if (isModel(self)) return self;
   throw argumentError(`ScriptModule.${member}`, 'this', 'a ScriptModule', self);

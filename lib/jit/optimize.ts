@@ -4,8 +4,9 @@ import { native } from '../addon/native';
 import { isOptions, ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import type { Module } from '../nn/module';
 import { wrap } from '../tensor/tensor';
-import { isModel } from './model';
+import { demandModel } from './model';
 import { moduleOf } from './module';
 
 export interface FreezeOptions {
@@ -46,13 +47,13 @@ const byName = <T extends object>(
  * @throws ERR_TORCH_ARGUMENT in training mode, and for names that the model does not have
  * @throws ERR_TORCH_MODEL if libtorch cannot freeze it
  */
-export function freeze(model: ScriptModule, options?: FreezeOptions): ScriptModule;
+export function freeze(model: ScriptModule | Module, options?: FreezeOptions): ScriptModule;
 export function freeze(
-  model: ScriptModule,
+  model: ScriptModule | Module,
   preservedAttrs?: readonly string[] | null,
   optimizeNumerics?: boolean,
 ): ScriptModule;
-export function freeze(model: ScriptModule, given?: unknown, numerics?: boolean): ScriptModule {
+export function freeze(model: ScriptModule | Module, given?: unknown, numerics?: boolean): ScriptModule {
   const fn = 'jit.freeze';
   if (isOptions(given) && numerics !== undefined)
     throw argumentError(fn, 'preservedAttrs', 'an array of strings', given);
@@ -63,8 +64,7 @@ export function freeze(model: ScriptModule, given?: unknown, numerics?: boolean)
   const names = readNames(fn, 'preservedAttrs', preservedAttrs);
   if (typeof optimizeNumerics !== 'boolean') throw argumentError(fn, 'optimizeNumerics', 'a boolean', optimizeNumerics);
   // Last, since reading the others may run code of the program.
-  if (!isModel(model)) throw argumentError(fn, 'model', 'a ScriptModule', model);
-  return ownScope(() => moduleOf(wrap(native.modelFreeze(model._live(), names, optimizeNumerics))!));
+  return ownScope(() => moduleOf(wrap(native.modelFreeze(demandModel(fn, model)._live(), names, optimizeNumerics))!));
 }
 
 /**
@@ -75,12 +75,14 @@ export function freeze(model: ScriptModule, given?: unknown, numerics?: boolean)
  * @throws ERR_TORCH_ARGUMENT for methods that the model does not have
  * @throws ERR_TORCH_MODEL if libtorch cannot optimise it
  */
-export function optimizeForInference(model: ScriptModule, options?: OptimizeForInferenceOptions): ScriptModule;
-export function optimizeForInference(model: ScriptModule, otherMethods?: readonly string[] | null): ScriptModule;
-export function optimizeForInference(model: ScriptModule, given?: unknown): ScriptModule {
+export function optimizeForInference(model: ScriptModule | Module, options?: OptimizeForInferenceOptions): ScriptModule;
+export function optimizeForInference(
+  model: ScriptModule | Module,
+  otherMethods?: readonly string[] | null,
+): ScriptModule;
+export function optimizeForInference(model: ScriptModule | Module, given?: unknown): ScriptModule {
   const fn = 'jit.optimizeForInference';
   const { otherMethods } = byName<OptimizeForInferenceOptions>(fn, given, {}, ['otherMethods']);
   const names = readNames(fn, 'otherMethods', otherMethods);
-  if (!isModel(model)) throw argumentError(fn, 'model', 'a ScriptModule', model);
-  return ownScope(() => moduleOf(wrap(native.modelOptimize(model._live(), names))!));
+  return ownScope(() => moduleOf(wrap(native.modelOptimize(demandModel(fn, model)._live(), names))!));
 }

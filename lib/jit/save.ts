@@ -1,10 +1,10 @@
 /** Models as files: `torch.jit.save(model, path)` and `model.save(path)`. */
 import type { ScriptModule } from '../../types/generated/classes';
 import { native } from '../addon/native';
-import { argumentError } from '../errors/errors';
 import { type FilePath, pathOf } from '../files/paths';
 import { writeWhole } from '../files/write';
-import { isModel, type Model } from './model';
+import type { Module } from '../nn/module';
+import { demandModel, type Model } from './model';
 
 export function saveModel(fn: string, model: Model, path: FilePath): void {
   const target = pathOf(fn, 'path', path);
@@ -13,12 +13,11 @@ export function saveModel(fn: string, model: Model, path: FilePath): void {
 }
 
 /**
- * Writes a model as Python's `torch.jit.save` does, for `torch.jit.load` here and in Python. The file is whole or unchanged, as
+ * Writes a model, given as such or as its Module, as Python's `torch.jit.save` does, for `torch.jit.load` here and in Python. The file is whole or unchanged, as
  * with `torch.save`.
  *
  * @throws ERR_TORCH_MODEL if libtorch cannot save it, such as one of `optimizeForInference`
  */
-export function save(model: ScriptModule, path: FilePath): void {
-  if (!isModel(model)) throw argumentError('jit.save', 'model', 'a ScriptModule', model);
-  saveModel('jit.save', model, path);
+export function save(model: ScriptModule | Module, path: FilePath): void {
+  saveModel('jit.save', demandModel('jit.save', model), path);
 }

@@ -83,10 +83,10 @@ class RecursiveScriptModule extends Module {
     return argumentError(fn, 'this', 'a Module around the model, whose code is fixed', this);
   }
 
-  /** @internal For `deepCopy`: the model copies its own tensors. */
-  _whole(): Model {
+  /** @internal The model, of which `fn` takes no part. */
+  _whole(fn: string): Model {
     if (this.#place === 0) return this.#model;
-    const text = 'deepCopy: expected a model or a Module around it, got a part of a ScriptModule';
+    const text = `${fn}: expected a model or a Module around it, got a part of a ScriptModule`;
     throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', text);
   }
 

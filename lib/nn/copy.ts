@@ -48,7 +48,7 @@ export const deepCopyOf = (module: Module, base: Made['base']): Module => copyOf
 function copyOf(module: Module, made: Made): Module {
   const known = made.copies.get(module);
   if (known !== undefined) return known as Module;
-  if (isOfModel(module)) return copyOfModel(module._whole(), made).asModule();
+  if (isOfModel(module)) return copyOfModel(module._whole('deepCopy'), made).asModule();
   // A module of the same classes, whose constructors do not run.
   const copy = Reflect.construct(made.base, [], module.constructor as never) as Module;
   made.copies.set(module, copy);

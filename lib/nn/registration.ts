@@ -42,7 +42,8 @@ export function defineOwning(module: object, name: string, tensor: unknown): voi
 }
 
 /** A Module that shows a TorchScript model or a part of one: see lib/jit/scripted.ts. */
-export const isOfModel = <M extends object>(module: M): module is M & { _whole(): ScriptModule } => '_whole' in module;
+export const isOfModel = <M extends object>(module: M): module is M & { _whole(fn: string): ScriptModule } =>
+  '_whole' in module;
 
 /** A TorchScript model is the Module that it gives. Not `strict`: unless it was disposed, instead of an error. */
 function moduleIn(value: unknown, strict: boolean): unknown {

@@ -169,6 +169,13 @@ test('a deep copy has a model of its own, also of a model that is gone', () => {
   expect(thrown(() => net.getSubmodule('body.norm').deepCopy())).toMatchObject({ code: 'ERR_TORCH_ARGUMENT' });
   const both = Object.assign(new torch.nn.Module(), { model: net.body, module: net.body.asModule() }).deepCopy();
   expect(both.module).toBe(both.model.asModule());
+  const file = path.join(folder, 'average.pt');
+  torch.jit.save(new torch.optim.swaUtils.AveragedModel(net.body.asModule()).module, file);
+  expect(torch.equal(torch.jit.load(file).stateDict()['last.weight']!, net.body.stateDict()['last.weight']!)).toBe(
+    true,
+  );
+  const part = net.getSubmodule('body.norm');
+  expect(thrown(() => torch.jit.save(part, file)).message).toContain('jit.save: expected a model or a Module around');
   const average = new torch.optim.swaUtils.AveragedModel(net);
   average.updateParameters(net);
   expect(average.parameters()).toHaveLength(net.parameters().length);
