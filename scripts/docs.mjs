@@ -134,8 +134,8 @@ const ofModules = {
   'utils/gradients': ['Tensors'],
   'utils/norms': ['SpectralArgs'],
   'utils/parametrizations': ['OrthogonalMap'],
-  'utils/prune': ['Norm', 'PruningMethod'],
-  'utils/prune-methods': ['MethodClass'],
+  'utils/prune': ['PruningMethod'],
+  'utils/prune-methods': ['MethodClass', 'Norm'],
   'utils/rnn': ['Lengths'],
   vision: ['Size', 'Upsample', 'UpsamplingBilinear2d', 'UpsamplingNearest2d', 'WindowArgs'],
 };

@@ -17,7 +17,7 @@ import {
 } from './built-in';
 import { pow } from './c-math';
 import { type Due, fusedAdam, hasFused } from './fused';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdamOptions } from './options';
 import { approach, hasOneAdam, lerps, root, rootsByPow } from './release';
@@ -133,6 +133,7 @@ function finishWithTensorStep(target: Tensor, average: Tensor, squares: Tensor, 
 
 /** Adam: steps scaled by averages of the gradient and of its square. */
 export class Adam extends Moments {
+  constructor(params: Params<AdamOptions>, options?: AdamOptions);
   constructor(...passed: Arguments<AdamOptions>) {
     super('Adam', ...passed);
   }
@@ -144,6 +145,7 @@ export class Adam extends Moments {
 
 /** Adam with weight decay that does not go through the averages. */
 export class AdamW extends Moments {
+  constructor(params: Params<AdamOptions>, options?: AdamOptions);
   constructor(...passed: Arguments<AdamOptions>) {
     super('AdamW', ...passed);
   }

@@ -6,7 +6,7 @@ import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { checkKinds, optionsOf } from './checks';
 import { acceptFused, checkFused, hasFused } from './fused';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import { type NeedsOf, needsOf } from './needs';
 import { Optimizer, unfit } from './optimizer';
 import { countsInTensor, defaults } from './release';
@@ -28,7 +28,7 @@ export abstract class BuiltIn<O extends object> extends Optimizer<O> {
   /** Whether `update` is that of the library. */
   #hasFormula: boolean | undefined;
 
-  constructor(kind: string, ...passed: Arguments<O>) {
+  constructor(kind: string, ...passed: [params: Params<O>, options?: O]) {
     super(passed[0], optionsIn(kind, passed));
     this._kind = kind;
     this.#kinds = { ...this.defaults, lr: 0 };

@@ -6,7 +6,7 @@ import { argumentError, describe, refusal } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { BuiltIn, numberIn, real } from './built-in';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import { atMost, div, less, min, mul, type Num, sub, toNumber } from './mixed';
 import { isEmpty, isScalar } from './needs';
 import type { LBFGSOptions } from './options';
@@ -39,6 +39,7 @@ interface Place {
 
 /** L-BFGS: one step computes the loss several times, so it needs a closure. Takes one group of parameters. */
 export class LBFGS extends BuiltIn<LBFGSOptions> {
+  constructor(params: Params<LBFGSOptions>, options?: LBFGSOptions);
   constructor(...passed: Arguments<LBFGSOptions>) {
     super('LBFGS', ...passed);
     const { defaults } = this;

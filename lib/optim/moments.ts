@@ -4,13 +4,14 @@ import type { Tensor } from '../tensor/tensor';
 import { BuiltIn, decayed, nextStep, numberIn, plus, real, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
 import { isForeach, nadamForeach, radamForeach } from './foreach';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import type { AdamaxOptions, NAdamOptions, RAdamOptions } from './options';
 import { adamaxNorm, approach, nadamNext, root, takesComplexMoments } from './release';
 import type { ParamState } from './state-dict';
 
 /** Adam with the largest gradient in place of the average of squares. */
 export class Adamax extends BuiltIn<AdamaxOptions> {
+  constructor(params: Params<AdamaxOptions>, options?: AdamaxOptions);
   constructor(...passed: Arguments<AdamaxOptions>) {
     super('Adamax', ...passed);
   }
@@ -44,6 +45,7 @@ export class Adamax extends BuiltIn<AdamaxOptions> {
 
 /** Adam with Nesterov's momentum. */
 export class NAdam extends BuiltIn<NAdamOptions> {
+  constructor(params: Params<NAdamOptions>, options?: NAdamOptions);
   constructor(...passed: Arguments<NAdamOptions>) {
     super('NAdam', ...passed);
   }
@@ -102,6 +104,7 @@ export class NAdam extends BuiltIn<NAdamOptions> {
 
 /** Adam without the large steps of its beginning. */
 export class RAdam extends BuiltIn<RAdamOptions> {
+  constructor(params: Params<RAdamOptions>, options?: RAdamOptions);
   constructor(...passed: Arguments<RAdamOptions>) {
     super('RAdam', ...passed);
   }

@@ -4,7 +4,7 @@ import { refusal } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
 import { BuiltIn, nextStep, numberIn, roundingOf, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdafactorOptions, MuonOptions } from './options';
 import type { ParamState } from './state-dict';
@@ -28,6 +28,7 @@ const meanOfSquares = (grad: Tensor, dim: number): Tensor => norm(grad, dim).squ
 
 /** Adam's second moment as a row and a column, which take less memory than the parameter. */
 export class Adafactor extends BuiltIn<AdafactorOptions> {
+  constructor(params: Params<AdafactorOptions>, options?: AdafactorOptions);
   constructor(...passed: Arguments<AdafactorOptions>) {
     super('Adafactor', ...passed);
   }
@@ -95,6 +96,7 @@ const MOST_ITERATIONS = 99;
 
 /** Steps along momenta that are made close to orthogonal. For matrices, such as the weights of hidden layers. */
 export class Muon extends BuiltIn<MuonOptions> {
+  constructor(params: Params<MuonOptions>, options?: MuonOptions);
   constructor(...passed: Arguments<MuonOptions>) {
     super('Muon', ...passed);
     for (const { params: all } of this.paramGroups) {

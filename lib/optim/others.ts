@@ -7,13 +7,14 @@ import { BuiltIn, decayed, nextStep, numberIn, real, roundingOf, scalar, towards
 import { pow } from './c-math';
 import { asgdForeach, hasForeachAsgd, isForeach } from './foreach';
 import type { Due } from './fused';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { ASGDOptions, RpropOptions, SparseAdamOptions } from './options';
 import type { ParamState } from './state-dict';
 
 /** Steps that depend on the signs of the gradients. */
 export class Rprop extends BuiltIn<RpropOptions> {
+  constructor(params: Params<RpropOptions>, options?: RpropOptions);
   constructor(...passed: Arguments<RpropOptions>) {
     super('Rprop', ...passed);
   }
@@ -49,6 +50,7 @@ export class Rprop extends BuiltIn<RpropOptions> {
 
 /** Stochastic gradient descent that also keeps an average of the parameters. */
 export class ASGD extends BuiltIn<ASGDOptions> {
+  constructor(params: Params<ASGDOptions>, options?: ASGDOptions);
   constructor(...passed: Arguments<ASGDOptions>) {
     super('ASGD', ...passed);
   }
@@ -103,6 +105,7 @@ export class ASGD extends BuiltIn<ASGDOptions> {
 
 /** Adam for sparse gradients: only the averages of the rows that have a gradient change. */
 export class SparseAdam extends BuiltIn<SparseAdamOptions> {
+  constructor(params: Params<SparseAdamOptions>, options?: SparseAdamOptions);
   constructor(...passed: Arguments<SparseAdamOptions>) {
     super('SparseAdam', ...passed);
     for (const [g, group] of this.paramGroups.entries()) {

@@ -22,7 +22,7 @@ import {
 } from './built-in';
 import { adagradForeach, decaysReal, hasForeachAdagrad, isForeach } from './foreach';
 import { acceptFused, type Due, fusedAdagrad } from './fused';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import { unfit } from './optimizer';
 import type { AdadeltaOptions, AdagradOptions, RMSpropOptions } from './options';
 import { approach, countsInTensor, lerps, rootsByPow } from './release';
@@ -30,6 +30,7 @@ import { owned, type ParamState } from './state-dict';
 
 /** Steps that shrink with the sum of all squares so far. Takes sparse gradients. */
 export class Adagrad extends BuiltIn<AdagradOptions> {
+  constructor(params: Params<AdagradOptions>, options?: AdagradOptions);
   constructor(...passed: Arguments<AdagradOptions>) {
     super('Adagrad', ...passed);
     inGradMode(false, () => {
@@ -120,6 +121,7 @@ export class Adagrad extends BuiltIn<AdagradOptions> {
 
 /** Steps scaled by the ratio of the last changes and the last gradients. */
 export class Adadelta extends BuiltIn<AdadeltaOptions> {
+  constructor(params: Params<AdadeltaOptions>, options?: AdadeltaOptions);
   constructor(...passed: Arguments<AdadeltaOptions>) {
     super('Adadelta', ...passed);
   }
@@ -150,6 +152,7 @@ export class Adadelta extends BuiltIn<AdadeltaOptions> {
 
 /** Steps divided by the root of an average of squares. */
 export class RMSprop extends BuiltIn<RMSpropOptions> {
+  constructor(params: Params<RMSpropOptions>, options?: RMSpropOptions);
   constructor(...passed: Arguments<RMSpropOptions>) {
     super('RMSprop', ...passed);
   }

@@ -5,13 +5,14 @@ import type { Tensor } from '../tensor/tensor';
 import { rowsOf } from './at-once';
 import { BuiltIn, decayed, isFused, orFused, towards } from './built-in';
 import { acceptFused, type Due, fusedSgd } from './fused';
-import type { Arguments, ParamGroup } from './groups';
+import type { Arguments, ParamGroup, Params } from './groups';
 import type { SGDOptions } from './options';
 import { keepsEmptyMomentum } from './release';
 import { owned, type ParamState } from './state-dict';
 
 /** Stochastic gradient descent, with momentum if asked for. Takes sparse gradients without momentum. */
 export class SGD extends BuiltIn<SGDOptions> {
+  constructor(params: Params<SGDOptions>, options?: SGDOptions);
   constructor(...passed: Arguments<SGDOptions>) {
     super('SGD', ...passed);
     const { nesterov, momentum, dampening } = this.defaults;
