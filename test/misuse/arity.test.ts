@@ -109,7 +109,7 @@ test('forward of layers refuses further inputs; that of a class of the program i
         layer.dispose();
       }
       expect((new Own() as any).forward(x, 1, 2)).toBe(x);
-      const wider = new Wider(4, 4) as any;
+      const wider = new (Wider as any)(4, 4);
       expect(wider.forward(x, 1, 2).shape).toEqual([1, 1, 4, 4]);
       wider.dispose();
       const { Compose } = torch.utils.data.transforms as any;
