@@ -18,7 +18,7 @@ import {
   prepareOwn,
 } from './hooks';
 import { Buffer, Parameter, zeroGrads } from './parameter';
-import { defineOwning, demandOrNull, membersOf, requireFree } from './registration';
+import { defineOwning, demandOrNull, membersOf, requireFree, takesModelsAlong } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -410,7 +410,7 @@ export class Module {
   }
 }
 
-Object.defineProperty(markCopy(refuseForeignCopies(Module)), '_names', { value: {}, writable: true });
+Object.defineProperty(markCopy(refuseForeignCopies(takesModelsAlong(Module))), '_names', { value: {}, writable: true });
 
 /** Sets Python's names of a built-in class's properties. */
 export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {

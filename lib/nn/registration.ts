@@ -3,6 +3,7 @@ import type { ScriptModule } from '../../types/generated/classes';
 import { NativeObject } from '../call/object';
 import { isOfAnotherCopy } from '../errors/copies';
 import { argumentError, codedError, describe } from '../errors/errors';
+import { tensors } from '../tensor/places';
 import { isMarked } from '../tensor/tensor';
 import { owned } from './parameter';
 
@@ -68,4 +69,19 @@ export function membersOf<M>(
     const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;
     throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
   });
+}
+
+/**
+ * A module that a scope returns, or that is kept, takes the models in it along, as it does its parameters, which belong to no
+ * scope. A model leaves its scope when the module shows it (lib/jit/scripted.ts).
+ */
+export function takesModelsAlong<C extends { prototype: object }>(module: C): C {
+  Object.defineProperty(module.prototype, tensors, {
+    get(this: { _tree(prefix: string, once: boolean, seen: Set<never>, strict: boolean): unknown }): null {
+      this._tree('', true, new Set(), false);
+      return null;
+    },
+    configurable: true,
+  });
+  return module;
 }

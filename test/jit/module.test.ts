@@ -238,10 +238,9 @@ test('everything is released with the Module, or with the model, and a scope doe
   const before = settled();
   const net = torch.scope(() => {
     const made = new Tuned();
-    made.parameters();
     torch.ones([2, 4]); // of the scope
-    return { made };
-  }).made;
+    return { made: new torch.nn.Sequential(made) };
+  }).made.at(0) as Tuned;
   expect(net.body.disposed).toBe(false);
   net.forward(torch.ones([2, 4])).dispose();
   net.deepCopy().dispose();
