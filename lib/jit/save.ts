@@ -13,8 +13,8 @@ export function saveModel(fn: string, model: Model, path: FilePath): void {
 }
 
 /**
- * Writes a model, given as such or as its Module, as Python's `torch.jit.save` does, for `torch.jit.load` here and in Python. The file is whole or unchanged, as
- * with `torch.save`.
+ * Writes a model, given as such or as its Module, as Python's `torch.jit.save` does, for `torch.jit.load` here and in Python. The
+ * file is whole or unchanged, as with `torch.save`.
  *
  * @throws ERR_TORCH_MODEL if libtorch cannot save it, such as one of `optimizeForInference`
  */

@@ -179,9 +179,10 @@ void require_up_to_date(Call& call) {
                        "copyInto", "grad", "setGrad", "gradFnName", "requiresGrad", "strandRequireRead"});
   const bool reads_shape = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset",
                                             "storage", "aten::size.int", "aten::stride.int"});
-  // These read everything that a tensor was computed from, or what a function of the program captures.
+  // These read everything that a tensor was computed from, what a function of the program captures, or all of a model.
   const bool reads_graph =
-      is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin", "nn.parallel.DistributedDataParallel"});
+      is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin", "nn.parallel.DistributedDataParallel",
+                       "ScriptModule.save", "ScriptModule.deepCopy"});
   if (!reads && !reads_shape && !reads_graph) return;
   async::Strand* strand = nullptr;
   try {

@@ -236,11 +236,13 @@ test('a model without elements takes no tensors in place of its own', () => {
 
 test('everything is released with the Module, or with the model, and a scope does not take it', () => {
   const before = settled();
-  const net = torch.scope(() => {
-    const made = new Tuned();
-    torch.ones([2, 4]); // of the scope
-    return { made: new torch.nn.Sequential(made) };
-  }).made.at(0) as Tuned;
+  const net = torch
+    .scope(() => {
+      const made = new Tuned();
+      torch.ones([2, 4]); // of the scope
+      return { made: new torch.nn.Sequential(made) };
+    })
+    .made.at(0) as Tuned;
   expect(net.body.disposed).toBe(false);
   net.forward(torch.ones([2, 4])).dispose();
   net.deepCopy().dispose();
@@ -257,6 +259,21 @@ test('everything is released with the Module, or with the model, and a scope doe
     scoped.loadStateDict(scoped.stateDict());
   });
   expect(settled()).toEqual(before);
+});
+
+test('a model with changes that torch.run has recorded is neither saved nor copied', async () => {
+  const file = path.join(folder, 'pending.pt');
+  const m = model('tied');
+  const { scale } = m.namedBuffers();
+  await torch.run(() => {
+    const changed = scale!.mul_(2);
+    for (const use of [() => m.save(file), () => m.deepCopy()]) expect(codeOf(use)).toBe('ERR_TORCH_PENDING');
+    return changed;
+  });
+  expect(fs.existsSync(file)).toBe(false);
+  expect(m.deepCopy().namedBuffers().scale!.item()).toBe(2);
+  await torch.run(() => m.save(file)); // nothing is recorded
+  expect(torch.jit.load(file).namedBuffers().scale!.item()).toBe(2);
 });
 
 test('a file that cannot be written is as before, and the error is that of the write', async () => {
