@@ -63,8 +63,9 @@ export function freeze(model: ScriptModule | Module, given?: unknown, numerics?:
   ]);
   const names = readNames(fn, 'preservedAttrs', preservedAttrs);
   if (typeof optimizeNumerics !== 'boolean') throw argumentError(fn, 'optimizeNumerics', 'a boolean', optimizeNumerics);
-  // Last, since reading the others may run code of the program.
-  return ownScope(() => moduleOf(wrap(native.modelFreeze(demandModel(fn, model)._live(), names, optimizeNumerics))!));
+  // Last, since reading the others may run code of the program, and outside our scope, since a Proxy may run it too.
+  const handle = demandModel(fn, model)._live();
+  return ownScope(() => moduleOf(wrap(native.modelFreeze(handle, names, optimizeNumerics))!));
 }
 
 /**
@@ -84,5 +85,6 @@ export function optimizeForInference(model: ScriptModule | Module, given?: unkno
   const fn = 'jit.optimizeForInference';
   const { otherMethods } = byName<OptimizeForInferenceOptions>(fn, given, {}, ['otherMethods']);
   const names = readNames(fn, 'otherMethods', otherMethods);
-  return ownScope(() => moduleOf(wrap(native.modelOptimize(demandModel(fn, model)._live(), names))!));
+  const handle = demandModel(fn, model)._live();
+  return ownScope(() => moduleOf(wrap(native.modelOptimize(handle, names))!));
 }
