@@ -47,8 +47,8 @@ export const isOfModel = <M extends object>(module: M): module is M & { _whole(f
   '_whole' in module;
 
 /** A TorchScript model is the Module that it gives. Not `strict`: unless it was disposed, instead of an error. */
-function moduleIn(value: unknown, strict: boolean): unknown {
-  if (!(value instanceof NativeObject) || value._class !== 'ScriptModule') return value;
+function moduleIn(value: NativeObject, strict: boolean): unknown {
+  if (value._class !== 'ScriptModule') return value;
   return strict || !value.disposed ? (value as unknown as { asModule(): unknown }).asModule() : null;
 }
 
@@ -61,14 +61,16 @@ export function membersOf<M>(
   cls: abstract new (...args: never[]) => M,
   strict: boolean,
 ): [name: string, member: M][] {
-  return module._members().flatMap(([name, value]): [string, M][] => {
-    const member = moduleIn(value, strict);
-    if (member instanceof cls) return [[name, member]];
-    if (!strict || !isOfAnotherCopy(value)) return [];
-    if (!('_members' in value || 'asModule' in value || isMarked(value))) return [];
-    const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;
-    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
-  });
+  const found: [name: string, member: M][] = [];
+  for (const [name, value] of module._members()) {
+    const member = value instanceof NativeObject ? moduleIn(value, strict) : value;
+    if (member instanceof cls) found.push([name, member]);
+    else if (strict && isOfAnotherCopy(value) && ('_members' in value || 'asModule' in value || isMarked(value))) {
+      const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;
+      throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${module.constructor.name}.${name}: ${text}`);
+    }
+  }
+  return found;
 }
 
 /**

@@ -129,9 +129,10 @@ function addState(module: Module, dict: StateDict, prefix: string, keepVars: boo
   return result;
 }
 
-/** Not an assignment: a parameter of a TorchScript model may be called __proto__. */
+/** Adds an entry. A parameter of a TorchScript model may be called __proto__, which an assignment does not add. */
 export const put = (entries: object, key: string, value: unknown): void => {
-  Object.defineProperty(entries, key, { value, enumerable: true, configurable: true, writable: true });
+  if (key !== '__proto__') (entries as Record<string, unknown>)[key] = value;
+  else Object.defineProperty(entries, key, { value, enumerable: true, configurable: true, writable: true });
 };
 
 export const isLazy = (tensor: Tensor) =>
