@@ -18,7 +18,7 @@ import {
   prepareOwn,
 } from './hooks';
 import { Buffer, Parameter, zeroGrads } from './parameter';
-import { defineOwning, demandOrNull, membersOf, requireFree, takesModelsAlong } from './registration';
+import { defineOwning, demandOrNull, membersOf, objectsIn, requireFree, takesModelsAlong } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -72,9 +72,9 @@ export class Module {
     return this._state.calls;
   }
 
-  /** @internal Properties and elements, in order. */
+  /** @internal Properties that are objects, and elements, in order. */
   _members(): [name: string, value: unknown][] {
-    return Object.keys(this).map((name) => [name, (this as unknown as Record<string, unknown>)[name]]);
+    return objectsIn(this);
   }
 
   /** @internal */

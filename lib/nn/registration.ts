@@ -46,6 +46,16 @@ export function defineOwning(module: object, name: string, tensor: unknown): voi
 export const isOfModel = <M extends object>(module: M): module is M & { _whole(fn: string): ScriptModule } =>
   '_whole' in module;
 
+/** The properties that are objects. Others, such as the mode and numbers, are not part of what a module registers. */
+export function objectsIn(module: object): [name: string, value: unknown][] {
+  const found: [string, unknown][] = [];
+  for (const name of Object.keys(module)) {
+    const value = (module as Record<string, unknown>)[name];
+    if (typeof value === 'object') found.push([name, value]);
+  }
+  return found;
+}
+
 /** A TorchScript model is the Module that it gives. Not `strict`: unless it was disposed, instead of an error. */
 function moduleIn(value: NativeObject, strict: boolean): unknown {
   if (value._class !== 'ScriptModule') return value;
