@@ -6,10 +6,10 @@
 #include <mutex>
 #include <utility>
 
-#include "native/accounting/cpu_allocator.h"
 #include "native/errors/errors.h"
 #include "native/models/model.h"
 #include "native/models/script_error.h"
+#include "native/models/training.h"
 
 namespace ltn::models {
 namespace {
@@ -40,9 +40,7 @@ void demand_members(const Module& module, const Names& names, const char* expect
 // clone(true) copies classes and objects, but not tensors.
 Module evaluating_copy(const Module& original) {
   Module copy = original.clone(true);
-  for (Module part : copy.modules()) {
-    if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", false);
-  }
+  for (const Module& part : copy.modules()) set_training(part, false);
   return copy;
 }
 
@@ -65,21 +63,10 @@ Module frozen(Module copy, const Names& preserved, bool optimize_numerics) {
 // Runs `make`, and gives an error of libtorch's passes the library's form.
 std::shared_ptr<const Code> copied(const Module& original, const char* what, const std::function<Module()>& make,
                                    Module* copy) {
-  try {
-    return std::make_shared<const Code>(Code::of_copy(original, make, copy));
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const accounting::MemoryLimitError&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw CodedError("ERR_TORCH_MODEL", std::string("libtorch cannot ") + what + " it: " + script_message(error));
-  }
-}
-
-bool trains(const Module& module) {
-  return module.hasattr("training") && module.attr("training").isBool() && module.attr("training").toBool();
+  std::shared_ptr<const Code> code;
+  run_or_refuse(std::string("libtorch cannot ") + what + " it",
+                [&] { code = std::make_shared<const Code>(Code::of_copy(original, make, copy)); });
+  return code;
 }
 
 }  // namespace

@@ -7,29 +7,25 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "native/accounting/cpu_allocator.h"
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/models/archive_buffer.h"
 #include "native/models/mended_ops.h"
 #include "native/models/reachable.h"
 #include "native/models/script_error.h"
+#include "native/models/training.h"
 
 namespace ltn::models {
 namespace {
 
 torch::jit::Module read_module(ArchiveBuffer& archive, c10::optional<c10::Device> device) {
-  try {
+  torch::jit::Module module;
+  run_or_refuse("libtorch cannot load it", [&] {
     std::istream stream(&archive);
     mend_ops();
-    return torch::jit::load(stream, device);
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const accounting::MemoryLimitError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw CodedError("ERR_TORCH_MODEL", "libtorch cannot load it: " + script_message(error));
-  }
+    module = torch::jit::load(stream, device);
+  });
+  return module;
 }
 
 // "MLP" of "__torch__.models.MLP".
@@ -50,15 +46,6 @@ std::string schema_text(const std::string& name, const c10::FunctionSchema& sche
     result += (result.empty() ? "" : ", ") + argument.type()->str();
   }
   return name + "(" + text + ") -> " + (result.empty() ? "None" : result);
-}
-
-bool trains(const torch::jit::Module& part) {
-  return part.hasattr("training") && part.attr("training").isBool() && part.attr("training").toBool();
-}
-
-// A frozen model has no such attribute, and constants cannot be changed.
-void set_training(torch::jit::Module part, bool on) {
-  if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
 }
 
 }  // namespace

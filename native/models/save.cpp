@@ -4,11 +4,8 @@
 
 #include <functional>
 #include <mutex>
-#include <new>
-#include <string>
 #include <utility>
 
-#include "native/accounting/cpu_allocator.h"
 #include "native/errors/errors.h"
 #include "native/models/model.h"
 #include "native/models/script_error.h"
@@ -16,21 +13,6 @@
 namespace ltn::models {
 
 namespace {
-
-// Gives an error of libtorch the library's form; memory errors keep their type.
-void run_or_refuse(const char* what, const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const accounting::MemoryLimitError&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw CodedError("ERR_TORCH_MODEL", std::string("libtorch cannot ") + what + " it: " + script_message(error));
-  }
-}
 
 // libtorch clones the tensors without gradients: with them the clones of parameters would be results instead of leaves.
 torch::jit::Module copied(const torch::jit::Module& original) {
@@ -55,7 +37,7 @@ void Model::save(const std::function<void(const char*, size_t)>& write) const {
   // Alone: a part's __getstate__ may change it.
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   ++changes_;
-  run_or_refuse("save", [&] {
+  run_or_refuse("libtorch cannot save it", [&] {
     torch::jit::ExportModule(module_, [&](const void* bytes, size_t count) {
       write(static_cast<const char*>(bytes), count);
       return count;
@@ -67,7 +49,7 @@ std::shared_ptr<Model> Model::copy() const {
   const std::unique_lock<std::shared_mutex> lock(mutex_);  // alone, for the same reason
   ++changes_;
   torch::jit::Module copy;
-  run_or_refuse("copy", [&] { copy = copied(module_); });
+  run_or_refuse("libtorch cannot copy it", [&] { copy = copied(module_); });
   return std::shared_ptr<Model>(new Model(std::move(copy), code_));
 }
 

@@ -3,10 +3,12 @@
 #include <c10/util/Exception.h>
 
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
 #include "native/accounting/cpu_allocator.h"
+#include "native/errors/errors.h"
 
 namespace ltn::models {
 namespace {
@@ -96,6 +98,20 @@ void throw_script_error() {
     }
     if (is_memory) throw accounting::ExhaustedError(here, std::move(message));
     throw std::runtime_error(message);
+  }
+}
+
+void run_or_refuse(const std::string& what, const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const accounting::MemoryLimitError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw CodedError("ERR_TORCH_MODEL", what + ": " + script_message(error));
   }
 }
 
