@@ -36,6 +36,7 @@ const ofModules = {
   distances: ['OfTwo'],
   embedding: ['Embedding', 'PretrainedBagArgs'],
   hooks: ['Grads'],
+  given: ['ModuleLike'],
   init: ['Gain', 'Kaiming', 'Mode', 'Normal', 'Sparse', 'TruncNormal', 'Uniform'],
   layer: ['LayerClass'],
   lazy: ['ConvArgs', 'NormArgs', 'normArguments'],

@@ -1,13 +1,12 @@
 /** Recognising a model: an instance of the class, from this copy of the library or another one. */
 import type { ScriptModule } from '../../types/generated/classes';
-import { NativeObject } from '../call/object';
 import { argumentError } from '../errors/errors';
+import { isModel as isScriptModule } from '../nn/registration';
 import type { Tensor } from '../tensor/tensor';
 
 export type Model = ScriptModule & { _live(): number; readonly _token?: Tensor };
 
-export const isModel = (value: unknown): value is Model =>
-  value instanceof NativeObject && value._class === 'ScriptModule';
+export const isModel = (value: unknown): value is Model => isScriptModule(value);
 
 /** The model that a value is, or that a Module of `asModule` shows. Throws for others. */
 export function demandModel(fn: string, value: unknown): Model {

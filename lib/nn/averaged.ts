@@ -7,18 +7,14 @@ import { disposeAll } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { type AverageFunction, getSwaAvgFn, getSwaMultiAvgFn, type MultiAverageFunction } from '../optim/swa-utils';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { type Args, type Device, flag, fn, kind, orNull, read, text } from './arguments';
+import { type Args, type Device, flag, fn, orNull, read, text } from './arguments';
+import { demandModule, type ModuleLike, moduleLike } from './given';
 import { Module, name as pythonNames } from './module';
 import { BatchNorm } from './normalization';
 import { averagesByLerp, syncsBuffers } from './release';
 
 const spec = {
-  model: kind<Module>(
-    'a Module',
-    undefined,
-    (value) => (value instanceof Module ? value : undefined),
-    () => '',
-  ),
+  model: moduleLike,
   device: orNull(text()),
   avgFn: orNull(fn<AverageFunction>()),
   multiAvgFn: orNull(fn<MultiAverageFunction>()),
@@ -36,7 +32,7 @@ export class AveragedModel<M extends Module = Module> extends Module {
   constructor(
     ...passed: Args<
       [
-        model: M,
+        model: ModuleLike<M>,
         device?: Device,
         avgFn?: AverageFunction | null,
         multiAvgFn?: MultiAverageFunction | null,
@@ -65,12 +61,12 @@ export class AveragedModel<M extends Module = Module> extends Module {
   }
 
   /** Adds the model's present parameters to the averages. */
-  updateParameters(model: Module): void {
+  updateParameters(model: ModuleLike): void {
     const at = 'optim.swaUtils.AveragedModel.updateParameters';
-    if (!(model instanceof Module)) throw argumentError(at, 'model', 'a Module', model);
+    const source = demandModule(at, 'model', model);
     const of = (from: Module): Tensor[] =>
       this.useBuffers ? [...from.parameters(), ...from.buffers()] : from.parameters();
-    const [own, theirs] = [of(this.module), of(model)];
+    const [own, theirs] = [of(this.module), of(source)];
     demandAlike(at, own, theirs);
     inGradMode(false, () =>
       ownScope(() => {
@@ -79,7 +75,7 @@ export class AveragedModel<M extends Module = Module> extends Module {
         const count = Number(this.nAveraged.item());
         if (count === 0) copyAll(averages, values);
         else this._average(averages, values, count);
-        if (syncsBuffers && !this.useBuffers) copyBuffers(at, this.module, model);
+        if (syncsBuffers && !this.useBuffers) copyBuffers(at, this.module, source);
         this.nAveraged.add_(1);
       }, false),
     );
@@ -136,15 +132,15 @@ type Batch = Tensor | readonly unknown[];
  * Computes the running statistics of batch normalizations anew from the batches of a loader: tensors, or lists that begin with
  * one. For an asynchronous loader, such as a DataLoader, it returns a promise. Batches that a DataLoader made are released.
  */
-export function updateBn(loader: AsyncIterable<Batch>, model: Module, device?: Device): Promise<void>;
-export function updateBn(loader: Iterable<Batch>, model: Module, device?: Device): void;
+export function updateBn(loader: AsyncIterable<Batch>, model: ModuleLike, device?: Device): Promise<void>;
+export function updateBn(loader: Iterable<Batch>, model: ModuleLike, device?: Device): void;
 export function updateBn(
   loader: Iterable<Batch> | AsyncIterable<Batch>,
-  model: Module,
+  given: ModuleLike,
   device: Device = null,
 ): void | Promise<void> {
   const at = 'optim.swaUtils.updateBn';
-  if (!(model instanceof Module)) throw argumentError(at, 'model', 'a Module', model);
+  const model = demandModule(at, 'model', given);
   const isAsync = typeof (loader as AsyncIterable<Batch> | null)?.[Symbol.asyncIterator] === 'function';
   if (!isAsync && (typeof (loader as Iterable<Batch> | null)?.[Symbol.iterator] !== 'function' || isTensor(loader))) {
     throw argumentError(at, 'loader', 'an iterable of batches', loader);

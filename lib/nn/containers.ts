@@ -5,6 +5,7 @@ import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
+import { demandModule, type ModuleLike } from './given';
 import { takesInputs } from './hooks';
 import { Module } from './module';
 import { Parameter } from './parameter';
@@ -12,10 +13,6 @@ import { joinsRepeated } from './release';
 
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof (value as Iterable<unknown> | null | undefined)?.[Symbol.iterator] === 'function';
-
-function demandModule(fn: string, argument: string, value: unknown): asserts value is Module {
-  if (!(value instanceof Module)) throw argumentError(fn, argument, 'a Module', value);
-}
 
 /** A container: its elements come after its properties. */
 abstract class Container<T> extends Module {
@@ -114,14 +111,13 @@ abstract class Modules<M extends Module = Module> extends List<M> {
   }
 
   /** Adds a module at the end. */
-  append(module: M): this {
-    demandModule(`${this.constructor.name}.append`, 'module', module);
-    this._elements.set(String(this.length), module);
+  append(module: ModuleLike<M>): this {
+    this._elements.set(String(this.length), this.#read('append', module));
     return this;
   }
 
   /** Adds modules at the end. */
-  extend(modules: Iterable<M>): this {
+  extend(modules: Iterable<ModuleLike<M>>): this {
     if (!isIterable(modules)) {
       throw argumentError(`${this.constructor.name}.extend`, 'modules', 'a list of Modules', modules);
     }
@@ -130,9 +126,8 @@ abstract class Modules<M extends Module = Module> extends List<M> {
   }
 
   /** Inserts a module before a position. */
-  insert(index: number, module: M): this {
-    demandModule(`${this.constructor.name}.insert`, 'module', module);
-    this._splice(`${this.constructor.name}.insert`, index, 0, module);
+  insert(index: number, module: ModuleLike<M>): this {
+    this._splice(`${this.constructor.name}.insert`, index, 0, this.#read('insert', module));
     return this;
   }
 
@@ -142,30 +137,31 @@ abstract class Modules<M extends Module = Module> extends List<M> {
   }
 
   /** Replaces the module at a position. */
-  set(index: number, module: M): this {
-    demandModule(`${this.constructor.name}.set`, 'module', module);
-    return this._setAt(index, module);
+  set(index: number, module: ModuleLike<M>): this {
+    return this._setAt(index, this.#read('set', module));
+  }
+
+  #read(method: string, module: unknown): M {
+    return demandModule(`${this.constructor.name}.${method}`, 'module', module) as M;
   }
 }
 
 /** Modules that are called in sequence, each on the result of the one before. */
 export class Sequential extends Modules {
-  constructor(...modules: Module[]);
-  constructor(modules: Record<string, Module> | Map<string, Module>);
+  constructor(...modules: ModuleLike[]);
+  constructor(modules: Record<string, ModuleLike> | Map<string, ModuleLike>);
   constructor(...passed: unknown[]) {
     super();
     const [first] = passed;
     const named = first instanceof Map ? [...first] : isPlainObject(first) ? Object.entries(first) : null;
     if (passed.length === 1 && named !== null) {
       for (const [name, module] of named) {
-        demandModule('nn.Sequential', String(name), module);
-        this._elements.set(String(name), module);
+        this._elements.set(String(name), demandModule('nn.Sequential', String(name), module));
       }
       return;
     }
     passed.forEach((module, i) => {
-      demandModule('nn.Sequential', `modules[${i}]`, module);
-      this._elements.set(String(i), module);
+      this._elements.set(String(i), demandModule('nn.Sequential', `modules[${i}]`, module));
     });
   }
 
@@ -180,16 +176,15 @@ export class Sequential extends Modules {
   }
 
   /** @internal */
-  override registerModule(name: string, module: Module): void {
-    demandModule('Sequential.registerModule', 'module', module);
-    this._elements.set(name, module);
+  override registerModule(name: string, module: ModuleLike): void {
+    this._elements.set(name, demandModule('Sequential.registerModule', 'module', module));
   }
 }
 
 /** A list of modules. */
 export class ModuleList<M extends Module = Module> extends Modules<M> {
-  constructor(modules?: Iterable<M> | null);
-  constructor(...passed: [modules?: Iterable<M> | null]) {
+  constructor(modules?: Iterable<ModuleLike<M>> | null);
+  constructor(...passed: [modules?: Iterable<ModuleLike<M>> | null]) {
     super();
     const [modules = null] = upTo('nn.ModuleList', 1, passed);
     if (modules !== null) this.extend(modules);
@@ -290,17 +285,16 @@ abstract class Dict<T> extends Container<T> {
 
 /** Modules by name. */
 export class ModuleDict<M extends Module = Module> extends Dict<M> {
-  constructor(modules?: Iterable<[string, M]> | Record<string, M> | null);
-  constructor(...passed: [modules?: Iterable<[string, M]> | Record<string, M> | null]) {
+  constructor(modules?: Iterable<[string, ModuleLike<M>]> | Record<string, ModuleLike<M>> | null);
+  constructor(...passed: [modules?: Iterable<[string, ModuleLike<M>]> | Record<string, ModuleLike<M>> | null]) {
     super();
     const [modules = null] = upTo('nn.ModuleDict', 1, passed);
-    if (modules !== null) this.update(modules);
+    if (modules !== null) this.update(modules as Record<string, M>);
   }
 
   /** @internal */
   override _demand(fn: string, key: string, value: unknown): M {
-    demandModule(fn, key, value);
-    return value as M;
+    return demandModule(fn, key, value) as M;
   }
 }
 

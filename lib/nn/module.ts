@@ -1,5 +1,6 @@
 /** torch.nn.Module. */
 import type { DTypeLike } from '../../types/base';
+import type { ScriptModule } from '../../types/generated/classes';
 import { flagOf, ownOptions } from '../addon/options';
 import { markCopy } from '../errors/copies';
 import { argumentError, codedError } from '../errors/errors';
@@ -18,7 +19,7 @@ import {
   prepareOwn,
 } from './hooks';
 import { Buffer, Parameter, zeroGrads } from './parameter';
-import { defineOwning, demandOrNull, membersOf, objectsIn, requireFree, takesModelsAlong } from './registration';
+import { defineOwning, demandMember, membersOf, objectsIn, requireFree, takesModelsAlong } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -268,19 +269,17 @@ export class Module {
   }
 
   registerParameter(name: string, parameter: Parameter | null): void {
-    demandOrNull('registerParameter', 'parameter', 'a Parameter', Parameter, parameter);
-    requireFree(this, 'registerParameter', name, (value) => value instanceof Parameter);
+    demandMember(this, 'registerParameter', 'parameter', Parameter, name, parameter);
     (this as Record<string, unknown>)[name] = parameter;
   }
 
-  registerModule(name: string, module: Module | null): void {
-    demandOrNull('registerModule', 'module', 'a Module', Module, module);
-    requireFree(this, 'registerModule', name, (value) => value instanceof Module);
+  registerModule(name: string, module: Module | ScriptModule | null): void {
+    demandMember(this, 'registerModule', 'module', Module, name, module);
     (this as Record<string, unknown>)[name] = module;
   }
 
   /** Python's other name of `registerModule`. */
-  addModule(name: string, module: Module | null): void {
+  addModule(name: string, module: Module | ScriptModule | null): void {
     this.registerModule(name, module);
   }
 

@@ -7,16 +7,9 @@ import { tensors } from '../tensor/places';
 import { isMarked } from '../tensor/tensor';
 import { owned } from './parameter';
 
-/** Throws unless `value` is null or an instance of a class. `what`: the class, for the error. */
-export function demandOrNull(
-  fn: string,
-  argument: string,
-  what: string,
-  cls: abstract new (...args: never[]) => unknown,
-  value: unknown,
-): void {
-  if (value !== null && !(value instanceof cls)) throw argumentError(fn, argument, `${what} or null`, value);
-}
+/** A TorchScript model of this copy of the library. */
+export const isModel = (value: unknown): value is ScriptModule & NativeObject =>
+  value instanceof NativeObject && value._class === 'ScriptModule';
 
 /** Throws unless `module` has no property of this name, or one that `isSame` says may be replaced. */
 export function requireFree(module: object, fn: string, name: string, isSame: (value: unknown) => boolean): void {
@@ -27,6 +20,25 @@ export function requireFree(module: object, fn: string, name: string, isSame: (v
   if (name in module && value !== null && value !== undefined && !isSame(value)) {
     throw argumentError(fn, 'name', `a name that ${module.constructor.name} does not have yet`, name);
   }
+}
+
+/**
+ * Throws unless `member` may be registered by this name: null, an instance of a class that is a module or a parameter, or a
+ * TorchScript model as a module.
+ */
+export function demandMember(
+  module: object,
+  fn: 'registerModule' | 'registerParameter',
+  argument: string,
+  cls: abstract new (...args: never[]) => unknown,
+  name: string,
+  member: unknown,
+): void {
+  const forModules = fn === 'registerModule';
+  const isOne = (value: unknown) => value instanceof cls || (forModules && isModel(value));
+  const expected = forModules ? 'a Module or null' : 'a Parameter or null';
+  if (member !== null && !isOne(member)) throw argumentError(fn, argument, expected, member);
+  requireFree(module, fn, name, isOne);
 }
 
 /** Defines a property that takes over each tensor that is assigned to it, beginning with `tensor`. */
@@ -57,10 +69,8 @@ export function objectsIn(module: object): [name: string, value: unknown][] {
 }
 
 /** A TorchScript model is the Module that it gives. Not `strict`: unless it was disposed, instead of an error. */
-function moduleIn(value: NativeObject, strict: boolean): unknown {
-  if (value._class !== 'ScriptModule') return value;
-  return strict || !value.disposed ? (value as unknown as { asModule(): unknown }).asModule() : null;
-}
+const moduleIn = (value: unknown, strict: boolean): unknown =>
+  !isModel(value) ? value : strict || !value.disposed ? value.asModule() : null;
 
 /**
  * The members of a class, by name. If `strict`, a module or parameter of another copy of the library is refused: it would be
@@ -73,7 +83,7 @@ export function membersOf<M>(
 ): [name: string, member: M][] {
   const found: [name: string, member: M][] = [];
   for (const [name, value] of module._members()) {
-    const member = value instanceof NativeObject ? moduleIn(value, strict) : value;
+    const member = moduleIn(value, strict);
     if (member instanceof cls) found.push([name, member]);
     else if (strict && isOfAnotherCopy(value) && ('_members' in value || 'asModule' in value || isMarked(value))) {
       const text = `expected a Module or a Parameter of the same copy of libtorch-node, got ${describe(value)}`;

@@ -1,9 +1,11 @@
 /** The types of layers: the constructors that keep the arguments on which shapes depend. */
 import type { LayerCall, LayerGives, LayerTakes, Linked } from '../../types/algebra';
 import type { DType, DTypeLike } from '../../types/base';
+import type { ScriptModule } from '../../types/generated/classes';
 import type { Tensor } from '../tensor/tensor';
 import * as containers from './containers';
 import * as embedding from './embedding';
+import type { ModuleLike } from './given';
 import type { Layer } from './layer';
 import * as linear from './linear';
 import type { Module } from './module';
@@ -240,8 +242,12 @@ type SequentialOf<Modules extends readonly Module[]> = number extends Modules['l
 
 interface SequentialClass {
   new (): containers.Sequential;
+  /** With a TorchScript model in it. The other overloads check the shapes between layers. */
+  new <Parts extends readonly ModuleLike[]>(
+    ...modules: Parts & (ScriptModule extends Parts[number] ? unknown : never)
+  ): containers.Sequential;
   new <Modules extends readonly Module[] = Module[]>(...modules: Modules & Linked<Modules>): SequentialOf<Modules>;
-  new (modules: Record<string, Module> | Map<string, Module>): containers.Sequential;
+  new (modules: Record<string, ModuleLike> | Map<string, ModuleLike>): containers.Sequential;
   readonly prototype: containers.Sequential;
 }
 export const Sequential = containers.Sequential as unknown as SequentialClass;
@@ -270,7 +276,7 @@ type ElementsOf<M extends Module> = true extends IsUnion<M> | IsShaped<M> ? Modu
 
 interface ModuleListClass {
   /** `new nn.ModuleList<nn.Linear>(…)` is a list of linear layers of any sizes. */
-  new <M extends Module = Module>(modules?: Iterable<M> | null): containers.ModuleList<ElementsOf<M>>;
+  new <M extends Module = Module>(modules?: Iterable<ModuleLike<M>> | null): containers.ModuleList<ElementsOf<M>>;
   readonly prototype: containers.ModuleList;
 }
 export const ModuleList = containers.ModuleList as unknown as ModuleListClass;
@@ -279,7 +285,7 @@ export type ModuleList<M extends Module = Module> = containers.ModuleList<M>;
 interface ModuleDictClass {
   /** `new nn.ModuleDict<nn.Linear>(…)` has linear layers of any sizes. */
   new <M extends Module = Module>(
-    modules?: Iterable<[string, M]> | Record<string, M> | null,
+    modules?: Iterable<[string, ModuleLike<M>]> | Record<string, ModuleLike<M>> | null,
   ): containers.ModuleDict<ElementsOf<M>>;
   readonly prototype: containers.ModuleDict;
 }

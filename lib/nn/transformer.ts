@@ -3,9 +3,10 @@ import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, flag, float, int, type Kind, kind, nameOf, orNull, read, tensor } from './arguments';
+import { type Args, flag, float, int, nameOf, orNull, read, tensor } from './arguments';
 import { withHints } from './attention';
 import { ModuleList } from './containers';
+import { moduleLike } from './given';
 import { xavierUniform_ } from './init';
 import { demandTensor, forwardOf, further } from './inputs';
 import type { FactoryArgs } from './linear';
@@ -27,18 +28,12 @@ import {
   TransformerEncoderLayer,
 } from './transformer-layers';
 
-const aModule: Kind<Module> = kind<Module>(
-  'a Module',
-  undefined,
-  (value) => (value instanceof Module ? value : undefined),
-  () => '',
-);
-const custom = orNull(aModule);
+const custom = orNull(moduleLike);
 
 const decoderRest = { numLayers: int(), norm: custom };
 const encoderRest = { ...decoderRest, enableNestedTensor: flag(true), maskCheck: flag(true) };
-const encoderSpec = { encoderLayer: aModule, ...encoderRest };
-const decoderSpec = { decoderLayer: aModule, ...decoderRest };
+const encoderSpec = { encoderLayer: moduleLike, ...encoderRest };
+const decoderSpec = { decoderLayer: moduleLike, ...decoderRest };
 type DecoderTail = [numLayers: number, norm?: Module | null];
 type EncoderTail = [...DecoderTail, enableNestedTensor?: boolean, maskCheck?: boolean];
 /** The arguments of the stacks after their layer. */

@@ -201,6 +201,35 @@ test('tensors that the code of a model replaces are those of its Module, and oth
   expect(module.getParameter('weight').toArray()).toEqual([3, 3]);
 });
 
+test('containers, registerModule and AveragedModel take a model itself', () => {
+  const { Linear, Module, ModuleDict, ModuleList, Sequential } = torch.nn;
+  const [body, x] = [model('tied'), torch.ones([3, 4])];
+  const head = new Linear(4, 2);
+  const net = new Sequential(body, head);
+  expect(net.at(0)).toBe(body.asModule());
+  net.eval();
+  expect(body.isTraining()).toBe(false);
+  expect(torch.equal(net.forward(x), head.forward(body.forward(x)))).toBe(true);
+  expect(Object.keys(net.stateDict())).toContain('0.first.weight');
+  const list = new ModuleList([body]).append(body).insert(0, head).set(1, body);
+  expect([...list]).toEqual([head, body.asModule(), body.asModule()]);
+  expect([...new ModuleDict({ body }).values(), ...new Sequential({ body })]).toEqual([list.at(1), list.at(1)]);
+  const registered = new Module();
+  registered.registerModule('body', body);
+  registered.registerModule('body', body); // the same name again
+  expect(registered.parameters()).toEqual(body.asModule().parameters());
+  const averaged = new torch.optim.swaUtils.AveragedModel(body);
+  averaged.updateParameters(body);
+  expect(torch.equal(averaged.module.parameters()[0]!, body.asModule().parameters()[0]!)).toBe(true);
+  for (const wrong of [body.forward, 'body']) {
+    expect(thrown(() => new Sequential(wrong as never)).message).toContain("'modules[0]': expected a Module, got");
+    expect(thrown(() => registered.registerModule('other', wrong as never)).message).toContain('a Module or null');
+  }
+  averaged.dispose();
+  net.dispose();
+  expect(body.disposed).toBe(true);
+});
+
 test('nothing can be added to the Module of a model, since its code would not use it', () => {
   const module = model('tied').asModule();
   const refused = { code: 'ERR_TORCH_ARGUMENT', argument: 'this' };

@@ -10,6 +10,7 @@ import { Flag, RecordingMode } from '../../generated/codes';
 import { isPending } from '../../tensor/places';
 import { type Tensor, wrapElement } from '../../tensor/tensor';
 import { Embedding, EmbeddingBag } from '../embedding';
+import { demandModule, type ModuleLike } from '../given';
 import { Module } from '../module';
 import { type Parameter, UninitializedParameter } from '../parameter';
 import { syncsBuffersAlways } from '../release';
@@ -120,9 +121,9 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
   /** For a static graph: a sink has told the reducer of the first backward. */
   #sinks: boolean;
 
-  constructor(module: M, options: DistributedDataParallelOptions = {}) {
+  constructor(model: ModuleLike<M>, options: DistributedDataParallelOptions = {}) {
     super();
-    if (!(module instanceof Module)) throw argumentError(FN, 'module', 'a Module', module);
+    const module = demandModule(FN, 'module', model) as M;
     const given = ownOptions(FN, options, OPTIONS);
     const settings = settingsOf(given);
     const trained = trainedBy(module);

@@ -7,9 +7,10 @@ import { argumentError, codedError } from '../../errors/errors';
 import { Flag, RecordingMode } from '../../generated/codes';
 import { type Tensor, wrapElement } from '../../tensor/tensor';
 import { type Args, factory, type Kind, kind, nameOf, orNull, read } from '../arguments';
+import { demandModule, type ModuleLike } from '../given';
 import { demandDims } from '../inputs';
 import type { FactoryArgs } from '../linear';
-import { Module } from '../module';
+import type { Module } from '../module';
 import { BatchNorm, normSpecs } from '../normalization';
 
 declare module '../../addon/interface' {
@@ -100,13 +101,13 @@ export class SyncBatchNorm extends BatchNorm {
    * The module with a SyncBatchNorm in place of each BatchNorm in it, with its parameters and buffers; a BatchNorm itself gives
    * a SyncBatchNorm. Before `DistributedDataParallel`.
    */
-  static convertSyncBatchnorm(module: Module, processGroup: ProcessGroup | null = null): Module {
+  static convertSyncBatchnorm(module: ModuleLike, processGroup: ProcessGroup | null = null): Module {
     const fn = `${FN}.convertSyncBatchnorm`;
-    if (!(module instanceof Module)) throw argumentError(fn, 'module', 'a Module', module);
+    const root = demandModule(fn, 'module', module);
     if (processGroup !== null && !(processGroup instanceof ProcessGroup)) {
       throw argumentError(fn, 'processGroup', 'a ProcessGroup or null', processGroup);
     }
-    return converted(module, processGroup, new Map());
+    return converted(root, processGroup, new Map());
   }
 }
 
