@@ -8,7 +8,8 @@ import { judge } from '../rules';
 import { finalPhase } from '../rules/final-phase';
 import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
 import { enoughRounds, warmupRounds } from '../rules/warmup';
-import { type Program, rises } from './judging';
+import type { Program } from './judging';
+import { rises } from './rising';
 import { type Group, lastCollection, totalOf } from './sites';
 
 /** Smaller growth is ignored, because libtorch keeps buffers of its own. */

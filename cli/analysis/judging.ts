@@ -6,7 +6,6 @@ import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
 import { finalPhase } from '../rules/final-phase';
-import { least } from '../rules/statistics/trend';
 import {
   inconclusive,
   type Judgement,
@@ -15,8 +14,9 @@ import {
   type RuleOptions,
   type SiteHistory,
 } from '../rules/verdict';
-import { enoughRounds, MIN_WARMUP, warmupRounds } from '../rules/warmup';
+import { enoughRounds, warmupRounds } from '../rules/warmup';
 import { drivenWork } from './driven';
+import { mayRise, outlivingRise, rises } from './rising';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */
@@ -33,21 +33,6 @@ const MAX_LIVE = 2 ** 20;
 /** At least this share of the survivors of the last collection must still be live; otherwise they were released. */
 const MIN_STILL_LIVE = 0.5;
 
-/** Collections that a judgement by survivors needs. */
-const MIN_COLLECTIONS = 3;
-/** In tensors, or as many bytes; other rules require a larger rise in bytes anyway. */
-const MIN_EXACT_RISE = 4;
-/** With fewer collections, the rise must be at least MIN_RISE_OF_FEW of the last value: few values often rise by chance. */
-const MANY_COLLECTIONS = 8;
-const MIN_RISE_OF_FEW = 0.25;
-/** Share of pairs of collections in which the later one must have the larger count; */
-const MIN_RISING_PAIRS = 0.9;
-/** a smaller one suffices if also the tensors that outlive two collections become more at that share. */
-const MIN_RISING_PAIRS_OF_BOTH = 0.8;
-/** Share of the rise that must come in its second half; a smaller one suffices for a doubt. */
-const MIN_LATE_RISE = 0.25;
-const MIN_DOUBTFUL_LATE_RISE = 0.15;
-const MIN_DOUBTFUL_STEPS = 2;
 /** A series is doubtful only if its last collection comes after this share of the rounds. */
 const MIN_JUDGED_SHARE = 2 / 3;
 
@@ -220,75 +205,6 @@ function hasStopped({ capture, work, rounds }: Program, its: Series[], from: num
     ? isFlat((series) => series.liveTensors, growth.growthTensorsPerMinute)
     : isFlat((series) => series.liveBytes, growth.growthBytesPerMinute);
 }
-
-/**
- * Between collections the count of proved tensors is too low: what a full cache drops before the next collection does not
- * count. It is exact right before each collection, so the counts there are compared, in all pairs. A short run has few
- * collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
- */
-export function rises(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
-  return risesBy(
-    judgedOf(exact, from, options).map((round) => counts[round]!),
-    MIN_RISING_PAIRS,
-  );
-}
-
-const judgedOf = (exact: number[], from: number, options: RuleOptions) =>
-  exact.filter((round) => round >= from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP));
-
-/**
- * Of a cache whose tensors wait for the collector there are more or fewer right before a collection, by chance. Right after it,
- * only those count that the next one proves too.
- */
-function outlivingRise(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
-  const judged = judgedOf(exact, from, options);
-  const outlive = judged.slice(0, -1).map((round) => counts[round + 1]!);
-  return (
-    risingPairs(judged.map((round) => counts[round]!)) >= MIN_RISING_PAIRS_OF_BOTH && risesBy(outlive, MIN_RISING_PAIRS)
-  );
-}
-
-function risesBy(values: number[], minPairs: number): boolean {
-  if (values.length < MIN_COLLECTIONS) return false;
-  const rise = values.at(-1)! - values[0]!;
-  if (rise < MIN_EXACT_RISE) return false;
-  if (values.length < MANY_COLLECTIONS && rise < MIN_RISE_OF_FEW * values.at(-1)!) return false;
-  const middle = values[values.length >> 1]!;
-  return risingPairs(values) >= minPairs && values.at(-1)! - middle >= MIN_LATE_RISE * rise;
-}
-
-/** The share of pairs of values of which the later one is the larger. */
-function risingPairs(values: number[]): number {
-  let [up, pairs] = [0, 0];
-  for (let i = 0; i < values.length; i++) {
-    for (let k = i + 1; k < values.length; k++) {
-      pairs++;
-      if (values[k]! > values[i]!) up++;
-    }
-  }
-  return up / pairs;
-}
-
-/**
- * The same with less evidence, not enough for a leak but too much for a clean verdict: the count doubled from its minimum in
- * the first half, in several steps and without a fall since. Held tensors are among the live ones, so these vary as much.
- */
-function mayRise(counts: number[], live: number[], exact: number[], from: number, options: RuleOptions): boolean {
-  const rounds = judgedOf(exact, from, options);
-  const all = rounds.map((round) => counts[round]!);
-  const early = all.slice(0, Math.ceil(all.length / 2));
-  const values = all.slice(early.lastIndexOf(Math.min(...early)));
-  if (values.length < MIN_COLLECTIONS + 1) return false;
-  const rise = values.at(-1)! - values[0]!;
-  const late = values.at(-1)! - values[values.length >> 1]!;
-  const changes = values.slice(1).map((value, i) => value - values[i]!);
-  if (changes.some((change) => change < 0) || changes.filter((change) => change > 0).length < MIN_DOUBTFUL_STEPS)
-    return false;
-  if (extent(live.slice(rounds[0])) < rise / 2) return false;
-  return rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= MIN_DOUBTFUL_LATE_RISE * rise;
-}
-
-const extent = (values: readonly number[]) => values.reduce((most, value) => Math.max(most, value), 0) - least(values);
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
   growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;

@@ -7,8 +7,9 @@ import { IdMap } from '../capture/id-map';
 import type { Series } from '../capture/records';
 import type { RuleOptions } from '../rules/verdict';
 import { warmupRounds } from '../rules/warmup';
-import { judgeToEnd, type Program, rises } from './judging';
+import { judgeToEnd, type Program } from './judging';
 import type { SiteReport } from './report';
+import { rises } from './rising';
 import { type Group, totalOf } from './sites';
 
 /** Live samples that a verdict on a line needs. */

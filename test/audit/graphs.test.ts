@@ -204,6 +204,27 @@ test('survivors: evictions of a full cache between collections are not growth', 
   }
 });
 
+/** A queue of 40 tensors a round that is flushed every 7 rounds; each collection comes one round later after a flush. */
+function queue(rounds: number) {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
+  let [id, oldest] = [0, 1];
+  for (let i = 1; i <= rounds; i++) {
+    while (i % 7 === 0 && oldest <= id) builder.deaths(oldest++);
+    for (let k = 0; k < 40; k++) builder.births({ id: ++id, site: 1, birthMs: i * MS - 10, owner: 1, bytes: 64 });
+    const collections = Math.floor(i / 8);
+    const live = id - oldest + 1;
+    builder.tick({ ms: i * MS, collections, collectedMs: Math.max(0, collections * 8 * MS - 5) }, [
+      { site: 1, liveTensors: live, liveBytes: 64 * live, allocatedTensors: id, oldestBirthMs: 50 },
+    ]);
+  }
+  return analyse(parse(builder.end()));
+}
+
+test('survivors: a queue whose flushes the collections follow ever later is clean', () => {
+  for (const rounds of [49, 52, 55])
+    expect({ rounds, verdict: queue(rounds).verdict }).toEqual({ rounds, verdict: 'clean' });
+});
+
 test('malformed records: sites without a stack, impossible counts, half a row', () => {
   const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
   const most = Buffer.alloc(100, 0xff);
