@@ -87,7 +87,7 @@ export class FunctionContext {
 
 function requireLive(fn: string, argument: string, expected: string, value: unknown): asserts value is Tensor {
   if (!isTensor(value)) throw argumentError(fn, argument, expected, value);
-  if (value.disposed) throw disposedError(fn, value._handle);
+  if (value.disposed) throw disposedError(fn, value._handle, argument);
 }
 
 function requireAll(fn: string, expected: string, tensors: readonly unknown[], isNullable = false): void {

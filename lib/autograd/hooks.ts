@@ -39,7 +39,7 @@ class RegisteredHook implements HookHandle {
 export function gradientHandle(fn: string, place: string, value: unknown): number {
   if (value === undefined || value === null) return 0;
   if (!isTensor(value)) throw argumentError(fn, place, 'a Tensor, null or undefined', value);
-  if (value.disposed) throw disposedError(fn, value._handle);
+  if (value.disposed) throw disposedError(fn, value._handle, place);
   return value._handle;
 }
 

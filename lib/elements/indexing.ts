@@ -10,7 +10,7 @@ import { Flag, RecordingMode } from '../generated/codes';
 import { ownScope } from '../lifetimes/scope';
 import { isPendingTensor } from '../tensor/pending';
 import { readValue } from '../tensor/reading';
-import { isGenuine, isTensor, type Tensor, wrap } from '../tensor/tensor';
+import { isGenuine, isTensor, requireLive, type Tensor, wrap } from '../tensor/tensor';
 
 const { flags } = native;
 const INDEX = raw.aten!.index!.Tensor!;
@@ -94,6 +94,7 @@ function plain(fn: string, index: Index, position: number, like: Tensor): Plain 
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], dtype, like);
   }
+  if (isTensor(index)) requireLive(fn, 'indices', index);
   // A pending tensor stays an index: it selects the same elements, as a copy.
   if (isTensor(index) && !isPendingTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
   return index as Plain;
@@ -107,6 +108,7 @@ function consumed(index: Plain): number {
 
 /** Applies integers, slices and new dimensions as views; collects tensor indices for one final index op. */
 function view(fn: string, self: Tensor, given: readonly Index[]): Chosen {
+  requireLive(fn, 'self', self);
   const indices = given.map((index, position) => plain(fn, index, position, self));
   const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
   const dims = self.ndim;
@@ -260,6 +262,7 @@ function write(self: Tensor, { view: chosen, advanced, isQuick }: Chosen, value:
     const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';
     throw misfit('set', 'value', 'a Tensor, number, bigint, boolean or complex', value, hint);
   }
+  if (source !== undefined) requireLive('set', 'value', source);
   if (advanced.length > 0) {
     const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
     if (isQuick && isGenuine(filled)) f[INDEX_PUT_]!(chosen._handle, handlesOf(advanced), filled._handle, false);
@@ -273,6 +276,7 @@ export function set(self: Tensor, indices: Index | readonly Index[], given: unkn
   const read = readIndex(indices as Index);
   const list = Array.isArray(read) ? (read as readonly Index[]) : [read];
   const value = readValue(given);
+  requireLive('set', 'self', self);
   if (self.layout !== 'strided') {
     // What select() gives of a sparse tensor is a copy, so that nothing would be written.
     throw refusal('set', 'self', 'a strided tensor', `one of the layout ${self.layout}, which cannot be assigned to`);

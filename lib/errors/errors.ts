@@ -82,9 +82,9 @@ export const reword: { with?: (message: string, code: string) => string } = {};
 export const completeDisposed: { with?: (error: TorchError, handle: number) => void } = {};
 
 /** The error for a use after dispose. */
-export function disposedError(fn: string, handle: number, argument?: string): TorchError {
-  const where = argument === undefined ? fn : `${fn}: argument '${argument}'`;
-  const error = codedError(Error, 'ERR_TORCH_DISPOSED', `${where}: the tensor was disposed`);
+export function disposedError(fn: string, handle: number, argument: string): TorchError {
+  const message = `${fn}: argument '${argument}': the tensor was disposed`;
+  const error = Object.assign(codedError(Error, 'ERR_TORCH_DISPOSED', message), { op: fn, argument });
   completeDisposed.with?.(error, handle);
   return error;
 }

@@ -64,7 +64,8 @@ export function moveAll(value: unknown, scope: number): void {
 
 /** Moves every tensor in `value` to the garbage collector, whichever scope owns it. Returns `value`. */
 export function keep<T>(value: T): T {
-  for (const tensor of tensorsIn('keep', value)) if (!guard(tensor)) throw disposedError('keep', tensor._handle);
+  for (const tensor of tensorsIn('keep', value))
+    if (!guard(tensor)) throw disposedError('keep', tensor._handle, 'value');
   return value;
 }
 

@@ -41,7 +41,7 @@ export class Parameter<D extends DType = DType, S extends Shape = Shape> extends
     if (typeof requiresGrad !== 'boolean') {
       throw argumentError('nn.Parameter', 'requiresGrad', 'a boolean', requiresGrad);
     }
-    if (tensor.disposed) throw disposedError('nn.Parameter', tensor._handle);
+    if (tensor.disposed) throw disposedError('nn.Parameter', tensor._handle, 'tensor');
     const own = held(tensor);
     super(own._handle, constructorKey);
     this._guard = own._guard;
@@ -70,7 +70,7 @@ export class Buffer<D extends DType = DType, S extends Shape = Shape> extends Te
     const { persistent = true } = ownOptions('nn.Buffer', given, ['persistent']);
     if (!isTensor(tensor)) throw argumentError('nn.Buffer', 'tensor', 'a Tensor', tensor);
     if (typeof persistent !== 'boolean') throw argumentError('nn.Buffer', 'persistent', 'a boolean', persistent);
-    if (tensor.disposed) throw disposedError('nn.Buffer', tensor._handle);
+    if (tensor.disposed) throw disposedError('nn.Buffer', tensor._handle, 'tensor');
     const own = held(tensor);
     super(own._handle, constructorKey);
     this._guard = own._guard;

@@ -186,11 +186,12 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   _demandUsable(fn: string, group: ParamGroup<O>): void {
     const needs = this._needs(group);
     for (const parameter of group.params) {
-      if (parameter.disposed) throw disposedError(fn, parameter._handle);
+      if (parameter.disposed) throw disposedError(fn, parameter._handle, 'params');
       const state = this.state.get(parameter);
       if (state === undefined) continue;
       for (const value of Object.values(state)) {
-        if (isTensor(value) && value.disposed && parameter.grad !== null) throw disposedError(fn, value._handle);
+        if (isTensor(value) && value.disposed && parameter.grad !== null)
+          throw disposedError(fn, value._handle, 'state');
       }
       this.#demandState(fn, parameter, state, needs, true);
     }

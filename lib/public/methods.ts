@@ -13,7 +13,6 @@ import type {
   TensorOf,
 } from '../../types/algebra/index';
 import type { DType, Int, Shape } from '../../types/base';
-import { native } from '../addon/native';
 import { makeMethods, publics, raw } from '../addon/wrappers';
 import * as autograd from '../autograd/backward';
 import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from '../autograd/hooks';
@@ -24,14 +23,14 @@ import { camelCase } from '../call/signature';
 import { wrapperNames } from '../call/wrapper-names';
 import { at, type Index, set } from '../elements/indexing';
 import { requireAtMost } from '../errors/arity';
-import { argumentError, disposedError, refusal } from '../errors/errors';
+import { argumentError, refusal } from '../errors/errors';
 import { format } from '../print/format';
 import { moveRareNamesUp } from '../tensor/fast-object';
 import { readNow } from '../tensor/pending';
 import { toArray, toTypedArray } from '../tensor/read';
 import { asGiven, bare } from '../tensor/second-name';
 import { type SharedToken, share } from '../tensor/share';
-import { isTensor, notThis, Tensor } from '../tensor/tensor';
+import { isTensor, notThis, requireLive, Tensor } from '../tensor/tensor';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 
@@ -64,7 +63,7 @@ function defineReader(name: string, method: (this: Tensor) => unknown, most = 0)
   defineOwn(
     name,
     function (this: Tensor) {
-      if (this._handle > 0 && !native.isLive(this._handle)) throw disposedError(name, this._handle);
+      requireLive(name, 'self', this);
       return method.call(this);
     },
     most,
@@ -139,6 +138,7 @@ for (const op of ['is_leaf', 'output_nr', 'retains_grad', '_version']) {
 Object.defineProperty(prototype, Symbol.iterator, {
   value(this: Tensor) {
     if (!isTensor(this)) throw notThis('[Symbol.iterator]', this);
+    requireLive('[Symbol.iterator]', 'self', this);
     if (this.ndim === 0) {
       throw argumentError('[Symbol.iterator]', 'this', 'a Tensor with dimensions (t.item() is its element)', this);
     }

@@ -7,7 +7,7 @@ import { argumentError, describe } from '../errors/errors';
 import { asUser } from '../lifetimes/user-code';
 import { requireNoRecording } from '../tensor/pending';
 import { readValue } from '../tensor/reading';
-import { isTensor, type Tensor } from '../tensor/tensor';
+import { isTensor, requireLive, type Tensor } from '../tensor/tensor';
 import { aten } from './ops';
 import { refuse } from './support';
 
@@ -99,6 +99,7 @@ function isContiguous(self: Tensor, memoryFormat: MemoryFormat | null): boolean 
 function fromCallable(name: string, self: Tensor, others: Tensor[], callable: unknown): Tensor {
   if (typeof callable !== 'function') throw refuse(name, 'callable', 'a function', callable);
   requireNoRecording(name);
+  requireLive(name, 'self', self);
   if (self.requiresGrad) throw refuse(name, 'self', 'a Tensor that does not require grad (detach it)', self);
   const flat = (t: Tensor) => t.reshape([-1]).toArray() as unknown[];
   const rest = others.map((other) => flat(other.expandAs(self)));

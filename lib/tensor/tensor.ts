@@ -121,7 +121,7 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 
   set grad(value: Tensor | null) {
     if (value !== null && !isTensor(value)) throw argumentError('grad', 'value', 'a Tensor or null', value);
-    if (value?.disposed) throw disposedError('grad', value._handle);
+    if (value?.disposed) throw disposedError('grad', value._handle, 'value');
     native.setGrad(handleOf(this, 'grad'), value === null ? 0 : value._handle);
   }
 
@@ -239,6 +239,11 @@ export const assignedInPython = ['data', 'real', 'imag'] as const;
 /** Whether a value is a tensor, of this copy of the library or another one that uses the same addon. */
 export function isTensor(value: unknown): value is Tensor {
   return value instanceof Tensor || (isMarked(value) && value._mark === mark && typeof value.dispose === 'function');
+}
+
+/** Refuses a tensor that was disposed of, in the name of the function that was called. A pending tensor is not one. */
+export function requireLive(fn: string, argument: string, tensor: Tensor): void {
+  if (tensor._handle > 0 && !native.isLive(tensor._handle)) throw disposedError(fn, tensor._handle, argument);
 }
 
 /** Whether it looks like a tensor of any addon: a tensor of another addon, or a copy of a tensor's properties. */

@@ -35,6 +35,25 @@ describe('use after dispose', () => {
     t.dispose();
     return t;
   };
+
+  test.each<[string, string, (t: any) => unknown]>([
+    ['at', 'self', (t) => t.at(0)],
+    ['at', 'indices', (t) => torch.ones([2]).at(t)],
+    ['set', 'self', (t) => t.set([0], 1)],
+    ['set', 'indices', (t) => torch.ones([2, 2]).set([t], 1)],
+    ['set', 'value', (t) => torch.ones([2, 2]).set([0], t)],
+    ['[Symbol.iterator]', 'self', (t) => [...t]],
+    ['apply_', 'self', (t) => t.apply_((value: number) => value)],
+    ['toArray', 'self', (t) => t.toArray()],
+    ['toTypedArray', 'self', (t) => t.toTypedArray()],
+    ['toString', 'self', (t) => String(t)],
+    ['grad', 'value', (t) => Object.assign(torch.ones([2, 2]), { grad: t })],
+    ['keep', 'value', (t) => torch.keep([t])],
+    ['nn.Parameter', 'tensor', (t) => new torch.nn.Parameter(t)],
+  ])('%s names itself and the argument %s', (op, argument, use) => {
+    torch.scope(() => expect(thrown(() => use(gone()))).toMatchObject({ code: 'ERR_TORCH_DISPOSED', op, argument }));
+  });
+
   const getters = 'shape strides dtype device layout numel ndim nbytes storageBytes requiresGrad grad gradFn T'.split(
     ' ',
   );
