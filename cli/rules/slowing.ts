@@ -13,6 +13,11 @@ const MAX_P = 0.02;
 const MAX_SECOND_HALF = 0.7;
 /** and the warm-up grew at least this many times as fast as the first half. */
 const MIN_WARMUP_RATE = 1.5;
+/**
+ * A warm-up that grew this many times as fast as the second half shows the decline without the test, which misses it if the floor
+ * rises only at collections.
+ */
+const MIN_FALL = 5;
 
 export function slowing(evidence: Evidence): Judgement | undefined {
   const { trends, history, growth } = evidence;
@@ -32,9 +37,9 @@ function slows(evidence: Evidence, values: readonly number[]): boolean {
   const end = provedRounds - 1;
   const half = work.findIndex((done) => done >= (work[warmup]! + work[end]!) / 2);
   const rate = (from: number, to: number) => (floor[to]! - floor[from]!) / Math.max(1e-9, work[to]! - work[from]!);
-  const first = rate(warmup, half);
-  if (rate(0, warmup) < MIN_WARMUP_RATE * first || rate(half, end) > MAX_SECOND_HALF * first) return false;
-  return isDeclining(evidence, values, MAX_P);
+  const [before, first, second] = [rate(0, warmup), rate(warmup, half), rate(half, end)];
+  if (before < MIN_WARMUP_RATE * first || second > MAX_SECOND_HALF * first) return false;
+  return before >= MIN_FALL * second || isDeclining(evidence, values, MAX_P);
 }
 
 /** Whether the floor rises less and less per work after the warm-up, with a p-value of at most `maxP`. */

@@ -7,7 +7,7 @@ import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
 import { MAX_FALSE_SHARE } from '../../cli/rules/verdict';
 import { limitMs } from '../support/sanitized';
-import { history, INNOCENTS, LEAKS, RANDOM_WALK, random, simulate } from './simulation';
+import { history, INNOCENTS, LEAKS, RANDOM_WALK, RESERVOIR, random, simulate } from './simulation';
 
 const asked = Number(process.env.LTN_SERIES ?? 0);
 const SERIES = asked || 60;
@@ -108,6 +108,9 @@ test(
     for (const [name, family] of Object.entries(INNOCENTS)) {
       for (const share of row(name, family, false)) expect([name, share <= 0.08]).toEqual([name, true]);
     }
+    // Garbage hides for long how much slower it becomes.
+    const [short, long] = row('reservoir under garbage', RESERVOIR, false);
+    expect([short <= 0.25, long <= 0.1]).toEqual([true, true]);
     // Half of such walks grow, so this one is printed but not checked.
     row('a random walk, for comparison', RANDOM_WALK, false);
   },

@@ -165,6 +165,28 @@ export const RANDOM_WALK: Family = (rand) => {
   };
 };
 
+/**
+ * A sample of fixed size in which ever fewer requests replace an element: the line that replaces fills ever more slowly, under
+ * what it replaced since the last collection.
+ */
+export const RESERVOIR: Family = (rand, rounds) => {
+  const size = Math.round(between(rand, 100, 400));
+  const offered = Math.ceil((size / rounds) * between(rand, 4, 12));
+  const gap = Math.round(between(rand, 5, 12));
+  const replaced = new Set<number>();
+  let [seen, waiting] = [size, 0];
+  return (i) => {
+    if (i % gap === 0) waiting = 0;
+    for (let k = 0; k < offered; k++) {
+      const slot = Math.floor(rand() * ++seen);
+      if (slot >= size) continue;
+      if (replaced.has(slot)) waiting++;
+      replaced.add(slot);
+    }
+    return replaced.size + waiting;
+  };
+};
+
 export function simulate(family: Family, seed: number, rounds: number): SiteHistory {
   const made = family(random(seed), rounds);
   return typeof made === 'function' ? history(rounds, made) : history(rounds, made[0], 4096, made[1]);
