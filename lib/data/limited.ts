@@ -1,6 +1,5 @@
 /** What may end the wait for a batch: an aborted signal, or too much time. */
 import { onAbort } from '../async/signals';
-import { disposeAll } from '../lifetimes/movable';
 
 export interface Limits {
   readonly signal: AbortSignal | null;
@@ -8,8 +7,15 @@ export interface Limits {
   readonly timeoutMs: number | null;
 }
 
-/** The same promise, rejected when a limit is reached; what comes later is released. `late` makes the error of the time. */
-export function limited<T>(value: PromiseLike<T>, { signal, timeoutMs }: Limits, late: () => Error): PromiseLike<T> {
+/**
+ * The same promise, rejected when a limit is reached. `late` makes the error of the time; `release` gets what comes later.
+ */
+export function limited<T>(
+  value: PromiseLike<T>,
+  { signal, timeoutMs }: Limits,
+  late: () => Error,
+  release: (value: T) => void,
+): PromiseLike<T> {
   if (signal === null && timeoutMs === null) return value;
   return new Promise((resolve, reject) => {
     let over = false;
@@ -33,7 +39,7 @@ export function limited<T>(value: PromiseLike<T>, { signal, timeoutMs }: Limits,
     }
     value.then(
       (batch) => {
-        if (over) return disposeAll(batch);
+        if (over) return release(batch);
         over = true;
         stop();
         resolve(batch);

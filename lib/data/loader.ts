@@ -97,7 +97,7 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   [Symbol.asyncIterator](): AsyncIterableIterator<B> & { [Symbol.asyncDispose](): Promise<void> } {
     const progress = this.#begin();
     const source = this.#source(progress, false);
-    const pass = new AsyncPass(source, progress, this.#plan.limits);
+    const pass = new AsyncPass(source, progress, this.#plan.limits, this._makesBatches);
     if (this.#plan.numWorkers > 0) abandoned.register(pass, source);
     return pass;
   }
@@ -157,8 +157,9 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   /** @internal Whether every tensor of a batch is new: the program cannot hold it already. */
   get _makesBatches(): boolean {
     const { numWorkers, batchSize, batchSampler, collateFn, map } = this.#plan;
+    if (collateFn !== null) return false; // it runs in this thread, also with workers
     if (numWorkers > 0) return true;
-    return (batchSize !== null || batchSampler !== null) && collateFn === null && (map === null || stacksSamples(map));
+    return (batchSize !== null || batchSampler !== null) && (map === null || stacksSamples(map));
   }
 
   #newPool(): Pool {

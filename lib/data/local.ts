@@ -1,6 +1,7 @@
 /** Passes without workers: each batch is read when it is asked for. */
 import { native } from '../addon/native';
 import { codedError, type TorchError } from '../errors/errors';
+import { disposeAll } from '../lifetimes/movable';
 import { scope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { type Site, siteOfCall } from '../observe/recording';
@@ -186,6 +187,8 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     readonly source: Source,
     readonly progress: PassProgress,
     readonly limits: Limits,
+    /** Whether batches have new tensors alone. Others may be the dataset's, or the program's. */
+    readonly makesBatches: boolean,
   ) {}
 
   next(): Promise<IteratorResult<any>> {
@@ -233,7 +236,7 @@ export class AsyncPass implements AsyncIterableIterator<any> {
 
   async #wait(value: PromiseLike<unknown>): Promise<IteratorResult<any>> {
     try {
-      return this.#result(await limited(value, this.limits, () => this.#late()));
+      return this.#result(await limited(value, this.limits, () => this.#late(), this.#release));
     } catch (error) {
       return this.#fail(error);
     }
@@ -248,6 +251,11 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     this.progress.finish();
     return { value: undefined, done: true };
   }
+
+  /** A batch that nobody takes. */
+  readonly #release = (batch: unknown): void => {
+    if (this.makesBatches && batch !== END) disposeAll(batch);
+  };
 
   #late(): TorchError {
     this.#tooLate = true;
@@ -286,7 +294,7 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     const { timeoutMs } = this.limits;
     if (timeoutMs === null || !isPromise(end)) return void (await end);
     try {
-      await limited(end, { signal: null, timeoutMs }, () => this.#late());
+      await limited(end, { signal: null, timeoutMs }, () => this.#late(), NOTHING);
     } catch (error) {
       if (!this.#tooLate) throw error;
       await this.source.end(true);

@@ -109,6 +109,7 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
     // These batches are the program's own tensors.
     [new DataLoader(samples, { batchSize: null }), 4],
     [new DataLoader(samples, { collateFn: ([sample]: any[]) => sample }), 4],
+    [new DataLoader([0, 1], { collateFn: ([i]: any[]) => samples[i], numWorkers: 1 }), 4],
     [new DataLoader({ length: 2, getItem: () => 0, getItems: () => rows } as never), 5],
   ];
   for (const [loader, mean] of loaders) {
@@ -120,6 +121,7 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
       0,
       [mean, mean],
     ]);
+    await loader.dispose();
   }
   expect([rows, ...samples].map((one) => one.disposed)).toEqual([false, false, false]);
   net.dispose();
