@@ -1,4 +1,6 @@
 /** What fails in workers rejects the loop, in order, and leaves nothing. */
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import * as threads from 'node:worker_threads';
 import { run } from '../support/child';
@@ -6,7 +8,7 @@ import { balancedAsync, codeOf, settled, torch } from '../support/torch';
 import { disposeLoaders, type Loader, load, worker } from './load';
 import { Noisy } from './noisy-here';
 
-const { ConcatDataset, TensorDataset } = torch.utils.data;
+const { ConcatDataset, JsonLines, TensorDataset } = torch.utils.data;
 afterEach(disposeLoaders);
 
 describe('failures', () => {
@@ -45,6 +47,19 @@ describe('failures', () => {
       expect([error.stack, error.cause.stack]).toEqual([expect.stringContaining(at), expect.stringContaining(at)]);
       expect(await failed(loader)).toEqual({ seen: [2, 2, 2, 2, 2], error: null });
     });
+  });
+
+  test('the code, the facts and the causes of an error arrive', async () => {
+    const folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-causes-'));
+    const file = path.join(folder, 'lines.jsonl');
+    const of = async (name: string) => (await failed(load(new JsonLines(name), { numWorkers: 1 }))).error.cause;
+    expect(await of(`${file}.none`)).toMatchObject({ code: 'ENOENT', syscall: 'open', path: `${file}.none` });
+    fs.writeFileSync(file, '1\n{\n');
+    const broken = await of(file);
+    expect([broken.code, broken.op]).toEqual(['ERR_TORCH_FILE', 'utils.data.JsonLines']);
+    expect(broken.cause).toMatchObject({ name: 'SyntaxError', message: expect.stringContaining('JSON') });
+    expect(Object.keys(broken)).not.toContain('cause');
+    fs.rmSync(folder, { recursive: true });
   });
 
   test('a sampler or collateFn that fails rejects in order, as without workers', async () => {

@@ -1,4 +1,5 @@
 /** The messages between a loader and its workers. */
+import type { PostedError } from './errors';
 import type { Packed } from './packed';
 import type { Recipe } from './recipe';
 
@@ -55,7 +56,7 @@ export type FromWorker =
       readonly pass: number;
       readonly id: number | null;
       readonly index: number;
-      readonly error: unknown;
+      readonly error: PostedError;
     }
   /** `error`: of the dataset's iterator, which is closed. */
-  | { readonly type: 'ended'; readonly pass: number; readonly error: { readonly value: unknown } | null };
+  | { readonly type: 'ended'; readonly pass: number; readonly error: PostedError | null };

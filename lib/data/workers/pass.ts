@@ -8,6 +8,7 @@ import { isPromise } from '../fetch';
 import { END, type Source } from '../local';
 import type { Plan } from '../options';
 import type { PassProgress } from '../progress';
+import { received } from './errors';
 import type { FromWorker, StreamForm, ToWorker } from './messages';
 import { discard, unpack } from './packed';
 import type { Pool } from './pool';
@@ -198,10 +199,10 @@ export class WorkerSource implements Source, Listener {
 
   message(message: FromWorker): void {
     if (message.type === 'ended') {
-      if (message.error !== null) this.#closing ??= failure('the end of the iterator', null, message.error.value);
+      if (message.error !== null) this.#closing ??= failure('the end of the iterator', null, received(message.error));
     } else if (this.#ended) {
       if (message.type === 'batch') discard(message.packed);
-    } else if (message.type === 'error') this.#fail(message.id, message.index, message.error);
+    } else if (message.type === 'error') this.#fail(message.id, message.index, received(message.error));
     else this.#answered(message);
     this.#tell();
   }

@@ -1,5 +1,4 @@
 /** What a worker does: it makes the dataset, and answers each request for a batch. */
-import { types } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { native } from '../../addon/native';
 import { disposeAll } from '../../lifetimes/movable';
@@ -8,6 +7,7 @@ import { Fetcher, isPromise } from '../fetch';
 import { END, StreamSource } from '../local';
 import { Listed } from '../order';
 import { isStateful } from '../progress';
+import { copyOf, type PostedError, posted } from './errors';
 import { Cell, type FromWorker, type ToWorker, type WorkerData } from './messages';
 import { discard, type Packed, pack } from './packed';
 import { setServing } from './pool';
@@ -24,32 +24,23 @@ const REST_MS = 2_000;
 const port = parentPort!;
 const post = (message: FromWorker): void => port.postMessage(message);
 
-/** Posts an error: a clone keeps its message and stack. */
-function postError(error: unknown, message: (error: unknown) => FromWorker): void {
+/** Posts an error, or a copy if it has values that cannot be cloned. */
+function postError(error: unknown, message: (error: PostedError) => FromWorker): void {
   try {
-    post(message(error instanceof Error && !types.isNativeError(error) ? copyOf(error) : error));
+    post(message(posted(error)));
   } catch {
-    // It has properties that cannot be cloned.
-    post(message(copyOf(error)));
+    post(message(posted(error, copyOf)));
   }
-}
-
-/** Also of a DOMException, whose clone has no message. */
-function copyOf(error: unknown): Error {
-  const { message, stack, name } = Object(error) as Error;
-  const copy = Object.assign(new Error(message ?? String(error)), { name: name ?? 'Error' });
-  copy.stack = stack ?? String(error);
-  return copy;
 }
 
 /** Posts a batch. Its tokens are released if it has values that cannot be cloned. */
 function postBatch(message: Extract<FromWorker, { type: 'batch' }>): void {
-  let posted = false;
+  let isPosted = false;
   try {
     post(message);
-    posted = true;
+    isPosted = true;
   } finally {
-    if (!posted) discard(message.packed);
+    if (!isPosted) discard(message.packed);
   }
 }
 
@@ -185,7 +176,7 @@ class Server {
     }
     if (opened !== undefined) disposeOwned(opened.owned);
     if (wrong === null) post({ type: 'ended', pass, error: null });
-    else postError(wrong.error, (value) => ({ type: 'ended', pass, error: { value } }));
+    else postError(wrong.error, (value) => ({ type: 'ended', pass, error: value }));
   }
 }
 
