@@ -1,14 +1,24 @@
 /** Wrong indices, columns and contexts. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ARGUMENT, refused, wrong } from '../support/refused';
-import { balanced, torch } from '../support/torch';
+import { balanced, balancedAsync, torch } from '../support/torch';
 
 const { data } = torch.utils as any;
 const numbers = () => torch.ones([4, 2]);
+
+const folder = mkdtempSync(join(tmpdir(), 'ltn-data-arguments-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const shard = join(folder, 'rows.safetensors');
+torch.scope(() => torch.safetensors.save({ x: numbers() }, shard));
 
 describe('datasets: an index that is none', () => {
   const made = {
     Subset: () => new data.Subset(numbers(), [0, 1]),
     ConcatDataset: () => new data.ConcatDataset([numbers()]),
+    ShardDataset: () => new data.ShardDataset([shard]),
+    TokenBlocks: () => new data.TokenBlocks([1, 2, 3, 4], 1),
     StackDataset: () => new data.StackDataset(numbers(), numbers()),
     TableDataset: () => new data.TableDataset({ a: numbers(), b: [1, 2, 3, 4] }),
     TensorDataset: () => new data.TensorDataset(numbers()),
@@ -38,12 +48,42 @@ describe('datasets: an index that is none', () => {
     });
   });
 
+  test('ImageDataset', async () => {
+    const images = (options: object) => new data.ImageDataset(['none.png'], options);
+    await balancedAsync(async () => {
+      for (const index of [...wrong, '0', 0.5, 1, -2, 2n ** 70n]) {
+        await expect(images({}).getItem(index)).rejects.toMatchObject({ code: 'ERR_TORCH_INDEX' });
+        await expect(images({ crop: 1 }).getItems([index])).rejects.toMatchObject({ code: 'ERR_TORCH_INDEX' });
+      }
+      await expect(images({}).getItems(undefined)).rejects.toMatchObject({ code: ARGUMENT, argument: 'indices' });
+      // The file is missing, not the index.
+      await expect(images({}).getItem(-1n)).rejects.toMatchObject({ code: 'ERR_TORCH_FILE' });
+    });
+  });
+
+  test('ShardDataset takes lists of every kind, also one without indices', () => {
+    const shards = new data.ShardDataset([shard]);
+    balanced(() =>
+      torch.scope(() => {
+        const shapes = [[], [0, -1], Int32Array.of(0, 3, 1), [0n]].map((list) => shards.getItems(list).x.shape);
+        expect(shapes).toEqual([
+          [0, 2],
+          [2, 2],
+          [3, 2],
+          [1, 2],
+        ]);
+        shards.dispose();
+      }),
+    );
+  });
+
   test('bigints and negative indices are indices', () => {
     balanced(() =>
       torch.scope(() => {
         const pairs = new data.ConcatDataset([['a'], ['b', 'c']]);
         expect([0n, 2n, -1n, -3].map((index) => pairs.getItem(index))).toEqual(['a', 'c', 'c', 'a']);
         expect(new data.TensorDataset(numbers()).getItems([-1, 0n])[0].shape).toEqual([2, 2]);
+        expect(new data.TokenBlocks([1, 2, 3], 1).getItem(-1n)[1].toArray()).toEqual([3]);
       }),
     );
   });

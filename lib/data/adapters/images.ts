@@ -14,7 +14,7 @@ import { type FilePath, pathOf } from '../../files/paths';
 import { disposeAll } from '../../lifetimes/movable';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
-import { indexError } from '../arguments';
+import { demandIndices, placeOf } from '../arguments';
 import type { SampleContext } from '../context';
 import { asBatch, Dataset } from '../dataset';
 import { noteFailedPlace } from '../failed-place';
@@ -253,11 +253,13 @@ export class ImageDataset extends Dataset<ImageSample> {
   }
 
   async getItem(index: number, context?: SampleContext): Promise<ImageSample> {
-    const image = imageIn(await imageOf(this, index, context));
-    return this.labels === null ? image : [image, BigInt(this.labels.at(index)!)];
+    const at = placeOf(FN, this.length, index);
+    const image = imageIn(await imageOf(this, at, context));
+    return this.labels === null ? image : [image, BigInt(this.labels[at]!)];
   }
 
   override async getItems(indices: number[], contexts?: SampleContext[]): Promise<unknown> {
+    demandIndices(FN, indices);
     const { crop, resize, channels } = this._plan;
     const size = crop ?? (typeof resize === 'object' ? resize : null);
     const each = <T>(make: (place: number) => Promise<T>) => settle(indices.length, this._concurrency, make);
@@ -266,13 +268,13 @@ export class ImageDataset extends Dataset<ImageSample> {
     const slab = slabOf(indices.length, { height, width, channels });
     try {
       await each(async (i) => {
-        const { data } = await imageOf(this, indices[i]!, contexts?.[i]);
+        const { data } = await imageOf(this, placeOf(FN, this.length, indices[i]!), contexts?.[i]);
         put(slab, i, data);
       });
       const images = imagesIn(slab);
       const { labels } = this;
       if (labels === null) return images;
-      const numbers = indices.map((index) => BigInt(labels.at(index)!));
+      const numbers = Array.from(indices, (index) => BigInt(labels[placeOf(FN, this.length, index)]!));
       return asBatch([images, tensor(numbers)]);
     } finally {
       slab.dispose(); // the view keeps the memory
@@ -307,11 +309,8 @@ async function settle<T>(count: number, limit: number, make: (place: number) => 
   throw rejected.reason;
 }
 
-function imageOf(dataset: ImageDataset, index: number, context: SampleContext | undefined) {
-  const file = Number.isInteger(index) ? dataset.files.at(index) : undefined;
-  if (file === undefined) throw indexError(FN, dataset.length, index);
-  return decoded(FN, file, dataset._plan, context);
-}
+const imageOf = (dataset: ImageDataset, at: number, context: SampleContext | undefined) =>
+  decoded(FN, dataset.files[at]!, dataset._plan, context);
 
 const IMAGES = /\.(jpe?g|png|webp|gif|tiff?|avif|bmp|ppm|pgm|pbm)$/i;
 

@@ -10,7 +10,7 @@ import * as safetensors from '../../files/safetensors';
 import { disposeAll, keep } from '../../lifetimes/movable';
 import { ownScope } from '../../lifetimes/scope';
 import type { Tensor } from '../../tensor/tensor';
-import { countOf, define, flagOf, indexError } from '../arguments';
+import { countOf, define, demandIndices, flagOf, placeOf } from '../arguments';
 import { Dataset } from '../dataset';
 import { Listed } from '../order';
 import { fileError, namesOf } from './columns';
@@ -103,14 +103,16 @@ export class ShardDataset extends Dataset<Record<string, Tensor>> {
   }
 
   getItem(index: number): Record<string, Tensor> {
-    const { shard, row } = placeOf(this, index);
+    const { shard, row } = placeIn(this, index);
     return mapped(this.columns, (name) => shardOf(this, shard)[name]!.select(0, row) as Tensor);
   }
 
   /** The batch of these rows. */
   override getItems(indices: number[]): Record<string, Tensor> {
-    const places = indices.map((index) => placeOf(this, index));
-    const shards = [...new Set(places.map(({ shard }) => shard))];
+    demandIndices(FN, indices);
+    const places = Array.from(indices, (index) => placeIn(this, index));
+    // The first file tells the dtypes of a batch without rows.
+    const shards = places.length === 0 ? [0] : [...new Set(places.map(({ shard }) => shard))];
     return ownScope(() => {
       const parts = shards.map((shard) => {
         const rows = new Listed(places.flatMap((place) => (place.shard === shard ? [place.row] : [])));
@@ -144,9 +146,8 @@ export class ShardDataset extends Dataset<Record<string, Tensor>> {
 const mapped = (names: readonly string[], of: (name: string, i: number) => Tensor): Shard =>
   Object.fromEntries(names.map((name, i) => [name, of(name, i)]));
 
-function placeOf({ cumulativeSizes, length }: ShardDataset, index: number): { shard: number; row: number } {
-  const at = index < 0 ? length + index : index;
-  if (!Number.isInteger(at) || at < 0 || at >= length) throw indexError(FN, length, index);
+function placeIn({ cumulativeSizes, length }: ShardDataset, index: number): { shard: number; row: number } {
+  const at = placeOf(FN, length, index);
   const shard = cumulativeSizes.findIndex((end) => at < end);
   return { shard, row: at - (shard === 0 ? 0 : cumulativeSizes[shard - 1]!) };
 }

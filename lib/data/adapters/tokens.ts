@@ -11,7 +11,7 @@ import { type FilePath, pathOf } from '../../files/paths';
 import { ownScope } from '../../lifetimes/scope';
 import { tensors } from '../../lifetimes/walk';
 import { isTensor, type Tensor } from '../../tensor/tensor';
-import { countOf, flagOf, indexError } from '../arguments';
+import { countOf, flagOf, placeOf } from '../arguments';
 import { Dataset } from '../dataset';
 
 /** The part of a tokenizer of @huggingface/tokenizers that is used here. */
@@ -138,9 +138,7 @@ export class TokenBlocks extends Dataset<[Tensor, Tensor]> {
 
   getItem(index: number): [Tensor, Tensor] {
     const { length, blockSize, tokens } = this;
-    const at = index < 0 ? length + index : index;
-    if (!Number.isInteger(at) || at < 0 || at >= length) throw indexError('utils.data.TokenBlocks', length, index);
-    const from = at * blockSize;
+    const from = placeOf('utils.data.TokenBlocks', length, index) * blockSize;
     return [tokens.narrow(0, from, blockSize) as Tensor, tokens.narrow(0, from + 1, blockSize) as Tensor];
   }
 
