@@ -1,6 +1,6 @@
 /** Passes without workers: each batch is read when it is asked for. */
 import { native } from '../addon/native';
-import { codedError, type TorchError } from '../errors/errors';
+import { argumentError, codedError, type TorchError } from '../errors/errors';
 import { disposeAll } from '../lifetimes/movable';
 import { scope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
@@ -10,6 +10,8 @@ import type { AnyIterable, MapDataset } from './dataset';
 import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
 import { type Limits, limited } from './limited';
 import { isStateful, type PassProgress } from './progress';
+
+const FN = 'utils.data.DataLoader';
 
 /** Where batches come from: undefined at the end, or a promise. */
 export interface Source {
@@ -50,6 +52,12 @@ export class IndexedSource implements Source {
   end(): void {
     this.batches.end();
   }
+}
+
+/** An iterator of the program may give anything. */
+function demandStep(step: unknown): IteratorResult<unknown> {
+  if (typeof step === 'object' && step !== null) return step as IteratorResult<unknown>;
+  throw argumentError(FN, 'dataset', 'an iterator whose next() gives { value, done }', step);
 }
 
 export const END: unique symbol = Symbol('end');
@@ -109,8 +117,10 @@ export class StreamSource implements Source {
     const { dataset } = this;
     const iterable = dataset as Partial<Iterable<unknown> & AsyncIterable<unknown>>;
     // An iterator that is not asynchronous is faster, and serves both loops.
-    if (typeof iterable[Symbol.iterator] === 'function') return iterable[Symbol.iterator]!();
-    return iterable[Symbol.asyncIterator]!();
+    const name = typeof iterable[Symbol.iterator] === 'function' ? Symbol.iterator : Symbol.asyncIterator;
+    const iterator = iterable[name]!() as Partial<Iterator<unknown>> | null | undefined;
+    if (typeof iterator?.next === 'function') return iterator as Iterator<unknown>;
+    throw argumentError(FN, 'dataset', 'an iterable that gives an iterator with next()', iterator);
   }
 
   /** Reads samples until the batch is complete. */
@@ -122,7 +132,7 @@ export class StreamSource implements Source {
         if (this.sync) refuseAsync(step);
         return this.#readAsync(samples, step as PromiseLike<IteratorResult<unknown>>);
       }
-      const { done, value } = step as IteratorResult<unknown>;
+      const { done, value } = demandStep(step);
       if (done) {
         this.#over();
         break;
@@ -134,7 +144,7 @@ export class StreamSource implements Source {
   }
 
   async #readAsync(samples: unknown[], first: PromiseLike<IteratorResult<unknown>>): Promise<unknown[]> {
-    let step = await first;
+    let step = demandStep(await first);
     for (;;) {
       if (step.done) {
         this.#over();
@@ -143,7 +153,7 @@ export class StreamSource implements Source {
       this.at++;
       if (samples.push(step.value) >= this.size) break;
       this.note(this.at);
-      step = await (this.#iterator as AsyncIterator<unknown>).next();
+      step = demandStep(await (this.#iterator as AsyncIterator<unknown>).next());
     }
     return samples;
   }
@@ -262,7 +272,7 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     const { at } = this.source;
     const why = at === undefined ? '' : `: sample ${at} takes longer`;
     const what = `expected a batch within ${this.limits.timeoutMs} ms (timeoutMs), got none${why}`;
-    const error = codedError(Error, 'ERR_TORCH_TIMEOUT', `utils.data.DataLoader: ${what}`);
+    const error = codedError(Error, 'ERR_TORCH_TIMEOUT', `${FN}: ${what}`);
     return at === undefined ? error : Object.assign(error, { index: at });
   }
 

@@ -141,3 +141,19 @@ test('tokenCollate: a tokenizer without ids, and a length that no array has', ()
   const options = (maxLength: unknown) => tokenCollate({ encode: () => ({ ids: [1] }) }, { maxLength, padToMax: true });
   refused(options, [2 ** 40, 2 ** 52], ARGUMENT, /argument 'maxLength': expected at most 4294967296/);
 });
+
+test('an iterator that is none, or gives none of the results of iterators', async () => {
+  const { DataLoader } = data;
+  for (const name of [Symbol.iterator, Symbol.asyncIterator]) {
+    for (const iterator of [undefined, null, {}, { next: 1 }]) {
+      const message = /argument 'dataset': expected an iterable that gives an iterator with next\(\)/;
+      const first = new DataLoader({ [name]: () => iterator })[Symbol.asyncIterator]().next();
+      await expect(first).rejects.toMatchObject({ code: ARGUMENT, message: expect.stringMatching(message) });
+    }
+    for (const step of [undefined, null, 1, Promise.resolve(), Promise.resolve(2)]) {
+      const message = /argument 'dataset': expected an iterator whose next\(\) gives \{ value, done \}/;
+      const first = new DataLoader({ [name]: () => ({ next: () => step }) })[Symbol.asyncIterator]().next();
+      await expect(first).rejects.toMatchObject({ code: ARGUMENT, message: expect.stringMatching(message) });
+    }
+  }
+});
