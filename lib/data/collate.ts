@@ -86,7 +86,7 @@ function collated(values: readonly unknown[], at: string): unknown {
   if (isMap(first)) {
     demandAll(values, at, 'a Map, as in the first sample', isMap);
     return new Map(
-      [...first.keys()].map((key) => [key, collated(ofKey(values, at, key), `${at}.get(${String(key)})`)]),
+      [...first.keys()].map((key) => [key, collated(ofKey(values, at, key), `${at}.get(${describe(key)})`)]),
     );
   }
   if (!isPlainObject(first)) throw wrong(`[0]${at}`, A_SAMPLE, first);

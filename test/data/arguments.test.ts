@@ -157,3 +157,9 @@ test('an iterator that is none, or gives none of the results of iterators', asyn
     }
   }
 });
+
+test('a key of a Map that has no text', () => {
+  const key = Object.create(null);
+  const samples = [new Map([[key, 1]]), new Map([[key, 'a']])];
+  refused(() => data.defaultCollate(samples), [0], ARGUMENT, /'samples\[1\]\.get\(an object\)': expected a number/);
+});
