@@ -4,7 +4,7 @@ import { byName } from '../addon/options';
 import { ops } from '../autograd/tuples';
 import { tensor as makeTensor } from '../elements/create';
 import { upTo } from '../errors/arity';
-import { argumentError } from '../errors/errors';
+import { argumentError, refusal } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { ownScope } from '../lifetimes/scope';
 import { tensors } from '../lifetimes/walk';
@@ -103,7 +103,8 @@ export class RandomSampler extends ChunkSampler {
     this.replacement = flagOf(fn, 'replacement', given.replacement, false);
     this.#numSamples = given.numSamples == null ? null : countOf(fn, 'numSamples', given.numSamples);
     this._generator = generatorOf(fn, given.generator);
-    countOf(fn, 'numSamples', this.numSamples); // as in Python, an empty dataset is refused
+    // As in Python.
+    if (this.numSamples === 0) throw refusal(fn, 'dataSource', 'one sample or more', 'none');
   }
 
   /** The length of the dataset may change. */

@@ -163,3 +163,8 @@ test('a key of a Map that has no text', () => {
   const samples = [new Map([[key, 1]]), new Map([[key, 'a']])];
   refused(() => data.defaultCollate(samples), [0], ARGUMENT, /'samples\[1\]\.get\(an object\)': expected a number/);
 });
+
+test('an empty dataset in random order', () => {
+  const message = /^utils.data.RandomSampler: argument 'dataSource': expected one sample or more, got none/;
+  refused((dataset) => new data.DataLoader(dataset, { shuffle: true }), [[]], ARGUMENT, message);
+});

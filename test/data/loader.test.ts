@@ -374,7 +374,7 @@ test('arguments', () => {
     /expected shuffle: false with an iterable dataset, got true/,
   );
   expect(refused([1], { collateFn: 1 })).toMatch(/expected a function/);
-  expect(refused([], { shuffle: true })).toMatch(/'numSamples': expected an integer of 1 or more, got 0/);
+  expect(refused([], { shuffle: true })).toMatch(/'dataSource': expected one sample or more, got none/);
   expect(thrown(() => new untyped.utils.data.RandomSampler([1], { replacement: 1 })).message).toMatch(
     /a boolean, got 1/,
   );
