@@ -3,7 +3,7 @@
 import { ownOptions } from '../../addon/options';
 import { ops } from '../../autograd/tuples';
 import { upTo } from '../../errors/arity';
-import { argumentError } from '../../errors/errors';
+import { argumentError, type TorchError } from '../../errors/errors';
 import { npz } from '../../files/npy';
 import { type FilePath, pathOf } from '../../files/paths';
 import * as safetensors from '../../files/safetensors';
@@ -31,9 +31,19 @@ export interface ShardDatasetOptions {
 /** The shards that a dataset has open, by number, the last one read at the end. */
 const open = new WeakMap<object, Map<number, Shard>>();
 
+/** What a file has. The error of a damaged one names it: there may be thousands. */
+function contentsOf(file: string, mmap: boolean): Shard {
+  try {
+    return (file.endsWith('.npz') ? npz.load(file, { mmap }) : safetensors.load(file, { mmap })) as Shard;
+  } catch (error) {
+    const { code, message } = Object(error) as TorchError;
+    throw code === 'ERR_TORCH_FILE' ? Object.assign(fileError(FN, `${file}: ${message}`), { cause: error }) : error;
+  }
+}
+
 function load(file: string, columns: readonly string[] | null, mmap: boolean): Shard {
   const read: Shard = {};
-  const all = (file.endsWith('.npz') ? npz.load(file, { mmap }) : safetensors.load(file, { mmap })) as Shard;
+  const all = contentsOf(file, mmap);
   let whole = false;
   try {
     for (const name of columns ?? Object.keys(all)) {
