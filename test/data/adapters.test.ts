@@ -75,6 +75,10 @@ test('arrow: columns share the memory of the table; nulls are refused', () => {
     pairs: { dtype: 'float32', shape: [2, 2], values: [1, 2, 3, 4] },
     yes: { dtype: 'bool', shape: [2], values: [true, false] },
   });
+  expect(answer.none).toEqual({
+    pairs: { dtype: 'float32', shape: [0, 2], values: [] },
+    yes: { dtype: 'bool', shape: [0], values: [] },
+  });
   expect(answer.proto).toEqual([['__proto__'], true]);
   expect(answer.nulls).toMatch(/^ERR_TORCH_FILE: .* column 'x' has 1 nulls/);
   expect(answer.unknown).toMatch(/names from x, n, s, got 'z'/);
@@ -90,6 +94,12 @@ test('parquet: rows over files and row groups, and a range of rows as columns', 
   // The library gives lists for columns that may have nulls: the schema tells the dtype.
   expect(answer.optional).toEqual({ INT32: 'int32', DOUBLE: 'float64', FLOAT: 'float32', INT64: 'int64' });
   expect(answer.first).toBe(2 ** 24 + 1);
+  // Without rows the schema tells which columns are tensors.
+  const [x, yes] = ['float64', 'bool'].map((dtype) => ({ dtype, shape: [0], values: [] }));
+  expect(answer.none).toEqual([1, 2].map(() => ({ x, yes, word: [] })));
+  expect(answer.dates).toMatch(
+    /^ERR_TORCH_FILE: .* 'when': expected numbers, .* lists of numbers, got a Date in row 0/,
+  );
   expect(answer.damaged).toMatch(/^ERR_TORCH_FILE: /);
   expect(answer.negative).toMatch(
     /^ERR_TORCH_ARGUMENT: .* 'options\.rowStart': expected an integer of 0 or more, got -1/,
@@ -117,6 +127,11 @@ test('shards: rows of several files in one batch, in the order that was asked fo
     expect(answer.range).toMatch(/^ERR_TORCH_INDEX: .* from -12 to 11, got 12/);
   }
   expect(answers.shards!.answer.differs).toMatch(/^ERR_TORCH_FILE: .* rows of float32 \[\] in 'x', got float64 \[\]/);
+  for (const name of ['damaged.safetensors', 'damaged.npz']) {
+    expect(answers.shards!.answer[name]).toMatch(
+      new RegExp(`^ERR_TORCH_FILE: utils\\.data\\.ShardDataset: .*/${name}: `),
+    );
+  }
   expect(answers.shards!.answer.lacks).toMatch(/^ERR_TORCH_FILE: .* has no tensor 'z'/);
 });
 

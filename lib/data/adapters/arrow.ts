@@ -59,6 +59,7 @@ function columnOfVector(name: string, vector: Vector): Columns[string] {
     FN,
     name,
     Array.from({ length: vector.length }, (_, row) => vector.get(row)),
+    type === 'Bool' ? 'bool' : undefined,
   );
 }
 

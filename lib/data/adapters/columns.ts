@@ -27,21 +27,26 @@ export function namesOf(fn: string, columns: unknown): readonly string[] | undef
   throw argumentError(fn, 'options.columns', 'a list of names', columns);
 }
 
-/** The values of a column as a tensor; strings stay a list. `dtype`: of numbers, if the file tells it. */
+/** The values of a column as a tensor; strings stay a list. `dtype`: of numbers and booleans, if the file tells it. */
 export function columnOf(
   fn: string,
   name: string,
   values: readonly unknown[],
-  dtype?: 'float64' | 'float32' | 'int32' | 'int64',
+  dtype?: 'float64' | 'float32' | 'int32' | 'int64' | 'bool',
 ): Tensor | readonly unknown[] {
+  // Without rows the values do not tell whether they would be strings.
+  if (values.length === 0) return dtype === undefined ? values : (tensor([], { dtype }) as Tensor);
   const [first] = values;
   const kind = typeof first;
+  const refuse = (expected: string, row: number): never => {
+    throw fileError(fn, `column '${name}': expected ${expected}, got ${describe(values[row])} in row ${row}`);
+  };
   const wrong = values.findIndex((value) => typeof value !== kind || value === null);
-  if (wrong >= 0 || first === null || (kind === 'object' && !isTypedArray(first) && !Array.isArray(first))) {
-    const row = Math.max(wrong, 0);
-    throw fileError(fn, `column '${name}': expected values of one type, got ${describe(values[row])} in row ${row}`);
+  if (wrong >= 0) refuse('values of one type', wrong);
+  if (kind === 'object' && !isTypedArray(first) && !Array.isArray(first)) {
+    refuse('numbers, booleans, strings, or lists of numbers', 0);
   }
-  if (kind === 'string' || values.length === 0) return values;
+  if (kind === 'string') return values;
   const options = dtype === undefined || kind === 'boolean' ? {} : { dtype };
   if (kind !== 'object') return tensor(values as number[], options) as Tensor;
   if (!isTypedArray(first)) return tensor(values as number[][], options) as Tensor;

@@ -124,7 +124,7 @@ async function partsOf(
 
 const flat = (parts: readonly ArrayLike<unknown>[]): unknown[] => parts.flatMap((part) => Array.from(part));
 
-const DTYPES = { DOUBLE: 'float64', FLOAT: 'float32', INT32: 'int32', INT64: 'int64' } as const;
+const DTYPES = { DOUBLE: 'float64', FLOAT: 'float32', INT32: 'int32', INT64: 'int64', BOOLEAN: 'bool' } as const;
 
 /** The dtype of a column, or of the numbers in its lists: lists of numbers that may be null do not tell it themselves. */
 function dtypeOf(name: string, column: Schema | undefined): (typeof DTYPES)[keyof typeof DTYPES] | undefined {

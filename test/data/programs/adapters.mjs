@@ -179,17 +179,19 @@ const tests = {
     const others = new Table({ pairs, yes: vectorFromArray([true, false]) });
     const listed = data.readArrow(others);
     const named = data.readArrow(new Table({ ['__proto__']: vectorFromArray(Int32Array.of(7)) }));
+    const none = data.readArrow(others.slice(0, 0));
     const shared = data.readArrow(table, { columns: ['x'] });
     shared.x.mul_(2);
     const answer = {
       ...(await uses(new data.TableDataset(columns))),
       listed: plain(listed),
+      none: plain(none),
       proto: [Object.keys(named), Object.getPrototypeOf(named) === Object.prototype],
       shares: table.getChild('x').get(4),
       nulls: await codeOf(() => data.readArrow(new Table({ x: vectorFromArray([1, null]) }))),
       unknown: await codeOf(() => data.readArrow(table, { columns: ['z'] })),
     };
-    torch.disposeAll([columns, listed, shared, Object.values(named)]);
+    torch.disposeAll([columns, listed, none, shared, Object.values(named)]);
     return answer;
   },
   async parquet() {
@@ -211,19 +213,32 @@ const tests = {
     parquetWriteFile({ filename: at('nullable.parquet'), columnData: nullable });
     writeFileSync(at('damaged.parquet'), readFileSync(at('nullable.parquet')).subarray(8));
     const optional = await data.readParquet(at('nullable.parquet'));
+    const columnsOf = (values) => [
+      { name: 'x', data: values(0.5), type: 'DOUBLE' },
+      { name: 'yes', data: values(true), type: 'BOOLEAN' },
+      { name: 'word', data: values('a'), type: 'STRING' },
+    ];
+    parquetWriteFile({ filename: at('none.parquet'), columnData: columnsOf(() => []) });
+    parquetWriteFile({ filename: at('some.parquet'), columnData: columnsOf((value) => [value]) });
+    const none = await data.readParquet(at('none.parquet'));
+    const noRows = await data.readParquet(at('some.parquet'), { rowStart: 1 });
+    const dates = [{ name: 'when', data: [new Date(0)], type: 'TIMESTAMP' }];
+    parquetWriteFile({ filename: at('dates.parquet'), columnData: dates });
     const part = await data.readParquet(at('one.parquet'), { columns: ['word', 'id'], rowStart: 2, rowEnd: 5 });
     const answer = {
       ...(await uses(new data.ParquetRows([at('one.parquet'), at('two.parquet')], { columns: ['id', 'word'] }))),
       part: plain(part),
       unknown: await codeOf(() => data.readParquet(at('one.parquet'), { columns: ['z'] })),
-      missing: await codeOf(() => data.readParquet(at('none.parquet'))),
+      missing: await codeOf(() => data.readParquet(at('missing.parquet'))),
+      none: [plain(none), plain(noRows)],
+      dates: await codeOf(() => data.readParquet(at('dates.parquet'))),
       optional: Object.fromEntries(Object.entries(optional).map(([type, { dtype }]) => [type, dtype])),
       first: Number(optional.INT32.select(0, 0).item()),
       damaged: await codeOf(() => data.readParquet(at('damaged.parquet'))),
       negative: await codeOf(() => data.readParquet(at('one.parquet'), { rowStart: -1 })),
       notNames: await codeOf(() => data.readParquet(at('one.parquet'), { columns: 'x' })),
     };
-    torch.disposeAll([part, optional]);
+    torch.disposeAll([part, optional, none, noRows]);
     return answer;
   },
   async records() {
@@ -275,6 +290,10 @@ const tests = {
     torch.scope(() => torch.safetensors.save({ x: torch.zeros([2], { dtype: 'float64' }) }, at('wide.safetensors')));
     const differing = [at('0.safetensors'), at('wide.safetensors')];
     answers.differs = await codeOf(() => new data.ShardDataset(differing, { columns: ['x'] }));
+    for (const name of ['damaged.safetensors', 'damaged.npz']) {
+      writeFileSync(at(name), 'damaged');
+      answers[name] = await codeOf(() => new data.ShardDataset([at('0.npz'), at(name)], { columns: ['x'] }));
+    }
     answers.lacks = await codeOf(() => new data.ShardDataset([at('0.npz')], { columns: ['z'] }));
     return answers;
   },
