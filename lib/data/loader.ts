@@ -200,11 +200,13 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
 
   /** An epoch without samples would look like one that went well. */
   #finished(batches: number): void {
+    const { stream, batchSampler } = this.#plan;
     if (batches > 0) this.#gave = true;
-    else if (this.#gave && this.#plan.stream !== null) {
-      const once =
-        'a generator or a stream can be read only once, so pass an iterable that begins anew, or a StreamDataset';
-      warn(`${FN}: the dataset gave no batch in this pass, but some in an earlier one: ${once}`);
+    else if (this.#gave && (stream !== null || chunked(this.#plan) === null)) {
+      const what = stream !== null ? 'dataset' : batchSampler !== null ? 'batchSampler' : 'sampler';
+      const other = stream !== null ? ', or a StreamDataset' : '';
+      const once = `a generator or a stream can be read only once, so pass an iterable that begins anew${other}`;
+      warn(`${FN}: the ${what} gave no batch in this pass, but some in an earlier one: ${once}`);
     }
   }
 

@@ -97,8 +97,8 @@ test('dispose waits for a worker that has answered the end of its pass, and the 
 
 test('a pass without a batch after one that had some is a warning: a generator is read once', async () => {
   const spy = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-  const sizes = async (dataset: any, numWorkers = 0) => {
-    await using loader = new DataLoader(dataset, { numWorkers, batchSize: null });
+  const sizes = async (dataset: any, numWorkers = 0, options: object = { batchSize: null }) => {
+    await using loader = new DataLoader(dataset, { numWorkers, ...options });
     const given: number[] = [];
     for (let i = 0; i < 2; i++) {
       let n = 0;
@@ -115,6 +115,14 @@ test('a pass without a batch after one that had some is a warning: a generator i
     expect(await sizes(new Set([1, 2]).values())).toEqual([2, 0]);
     expect(spy).toHaveBeenCalledTimes(1);
     expect(String(spy.mock.calls[0]![0])).toMatch(/gave no batch in this pass, but some in an earlier one/);
+    // So is an order of the program.
+    expect(await sizes([1, 2], 0, { sampler: [1, 0] })).toEqual([2, 2]);
+    for (const name of ['sampler', 'batchSampler']) {
+      spy.mockClear();
+      const once = name === 'sampler' ? [1, 0].values() : [[1], [0]].values();
+      expect(await sizes([1, 2], 0, { [name]: once })).toEqual([2, 0]);
+      expect(String(spy.mock.calls)).toContain(`the ${name} gave no batch in this pass`);
+    }
   } finally {
     spy.mockRestore();
   }
