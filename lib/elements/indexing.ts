@@ -65,6 +65,14 @@ type Plain = number | bigint | Slice | null | '...' | Tensor;
 
 const isMask = (index: Tensor) => index.dtype === 'bool' || index.dtype === 'uint8';
 
+/** Whether it stands for an integer, as in PyTorch: the result is a view. */
+const isInteger = (index: Tensor) => index.ndim === 0 && /^u?int/.test(index.dtype) && !isMask(index);
+
+const isRecording = () => flags[Flag.Recording] !== RecordingMode.Off;
+
+/** Like select(), with an integer that is read when the op runs. */
+const selectLater = (self: Tensor, dim: number, index: Tensor): Tensor => self.narrow(dim, index, 1).squeeze(dim);
+
 /** Refuses fractions in a list: they would be truncated and select another element. */
 function requireIntegers(fn: string, list: readonly IndexList[], path: string): void {
   list.forEach((index, i) => {
@@ -84,7 +92,7 @@ function tensor(data: number | boolean | readonly number[], dtype: 'bool' | 'int
   return create.tensor(data, { dtype, device: like.device });
 }
 
-/** Converts lists and booleans to tensors, and a zero-dimensional integer tensor to its integer, as in PyTorch. */
+/** Converts lists and booleans to tensors, and a zero-dimensional integer tensor to its integer, unless ops are recorded. */
 function plain(fn: string, index: Index, position: number, like: Tensor): Plain {
   if (typeof index === 'boolean') return tensor(index, 'bool', like);
   if (Array.isArray(index)) {
@@ -94,10 +102,9 @@ function plain(fn: string, index: Index, position: number, like: Tensor): Plain 
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], dtype, like);
   }
-  if (isTensor(index)) requireLive(fn, 'indices', index);
-  // A pending tensor stays an index: it selects the same elements, as a copy.
-  if (isTensor(index) && !isPendingTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
-  return index as Plain;
+  if (!isTensor(index)) return index as Plain;
+  requireLive(fn, 'indices', index);
+  return isInteger(index) && !isRecording() ? (index.item() as number) : index;
 }
 
 /** The number of dimensions that an index consumes: a mask consumes as many as it has. */
@@ -132,6 +139,8 @@ function view(fn: string, self: Tensor, given: readonly Index[]): Chosen {
     } else if (index instanceof Slice) {
       result = result.slice(dim, index.start, index.stop, index.step ?? 1);
       pass();
+    } else if (isTensor(index) && isInteger(index)) {
+      result = selectLater(result, dim, index);
     } else if (isTensor(index)) {
       // A zero-dimensional mask selects all or nothing of a new dimension.
       const whole = isMask(index) && index.ndim === 0;
@@ -172,7 +181,7 @@ function between(self: Tensor, indices: readonly Index[]): number {
  * Undefined for everything that `view` converts or refuses, with nothing left behind: then `view` does it or throws its error.
  */
 function quick(self: Tensor, indices: readonly Index[]): Chosen | undefined {
-  if (flags[Flag.Recording] !== RecordingMode.Off || !isGenuine(self)) return undefined;
+  if (isRecording() || !isGenuine(self)) return undefined;
   let result = self;
   let dim = 0;
   let isUnchecked = false; // by ops: whole slices, and tensors until the index op

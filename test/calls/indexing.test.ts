@@ -21,6 +21,51 @@ test('a zero-dimensional integer tensor selects like its number', () =>
     expect(cube().at(index, torch.slice(), [0, 1]).toArray()).toEqual(cube().at(0, torch.slice(), [0, 1]).toArray());
   }));
 
+test('a zero-dimensional tensor of floats is not an index', () =>
+  scoped(() => expect(thrown(() => (cube() as any).at(torch.tensor(1))).code).toBe('ERR_TORCH_INDEX')));
+
+describe('a view that a zero-dimensional integer tensor selects', () => {
+  const fill = (x: any, index: any) => {
+    x.at(index).fill_(9);
+    return x.at('...', index);
+  };
+  const index = (value: number) => torch.tensor(value, { dtype: 'int64' });
+  const expected = (at: number) => {
+    const x = torch.zeros([3]);
+    fill(x, at);
+    return x.toArray();
+  };
+
+  test('is written to by each replay of a capture, where the index says', () =>
+    scoped(() => {
+      const captured: any = torch.capture(fill);
+      for (const at of [0, 2, -2]) {
+        const x = torch.zeros([3]);
+        expect(captured(x, index(at)).item()).toBe(9);
+        expect(x.toArray()).toEqual(expected(at));
+      }
+      expect([captured.reason, captured.recordings]).toEqual([null, 1]);
+      captured.dispose();
+    }));
+
+  test('is written to in torch.run, whichever of both is pending', async () => {
+    const [x, at] = [torch.zeros([3]), index(-1)];
+    const pending = (one: any) => one.view(one.shape);
+    for (const given of [
+      () => [x, at],
+      () => [pending(x), at],
+      () => [x, pending(at)],
+      () => [pending(x), pending(at)],
+    ]) {
+      x.zero_();
+      const result = await torch.run(() => Reflect.apply(fill, null, given()));
+      expect([x.toArray(), result.item()]).toEqual([expected(-1), 9]);
+      result.dispose();
+    }
+    torch.disposeAll([x, at]);
+  });
+});
+
 test('nested lists of booleans are masks, of integers index tensors', () =>
   scoped(() => {
     const square = torch.arange(4).reshape([2, 2]);
