@@ -163,6 +163,9 @@ at::Tensor& add_batch_products(at::Tensor& self, const at::Tensor& batch1, const
   return self.copy_(sums);
 }
 
+// libtorch's forgets what was written through another view of the same memory: grad_fn() sees it, and Python asks that.
+bool is_leaf(const at::Tensor& self) { return self.grad_fn() == nullptr; }
+
 // For ops that oneDNN's layout has no kernel for. libtorch runs its general one, which compares the storages of the
 // tensors: in this layout there is none, and libtorch 2 reads it nevertheless.
 void refuse_mkldnn(const c10::OperatorHandle& op, c10::Stack*) {
@@ -202,6 +205,9 @@ void mend_kernels() {
   }
   static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
   sparse.impl("mul.out", &sparse_product);
+  static auto& any =
+      *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CompositeImplicitAutograd, __FILE__, 0);
+  any.impl("is_leaf", &is_leaf);
   mend_lstm(cpu, mkldnn);
 }
 

@@ -36,7 +36,7 @@ void for_each_part(const at::Tensor& tensor, Visit visit) {
 }  // namespace
 
 std::optional<std::string> why_not(const at::Tensor& tensor, void (*borrowed_deleter)(void*)) {
-  if (tensor.requires_grad() && !tensor.is_leaf()) {
+  if (tensor.requires_grad() && tensor.grad_fn() != nullptr) {
     return "the tensor was computed with gradients, and a graph belongs to one thread; share t.detach()";
   }
   const bool sparse = tensor.layout() == c10::kSparse || is_compressed(tensor.layout());

@@ -242,3 +242,22 @@ test('a product of sparse tensors with other sparse dimensions is an error', () 
     ]);
   });
 });
+
+test('a view is not a leaf after a write with gradients through another view', () => {
+  const before = counts();
+  torch.scope(() => {
+    const views = (): [Tensor, Tensor] => {
+      const base = torch.zeros([2, 3]);
+      const view = base.t();
+      base.set([0], torch.ones([3], { requiresGrad: true }));
+      return [base, view];
+    };
+    const [base, view] = views();
+    expect([base.isLeaf, view.isLeaf, view.requiresGrad]).toEqual([false, false, true]);
+    expect(aten.is_leaf.default(views()[1])).toBe(false);
+    expect(thrown(() => views()[1].share()).code).toBe('ERR_TORCH_SHARED');
+    expect([torch.zeros([2]).t().isLeaf, torch.zeros([2], { requiresGrad: true }).isLeaf]).toEqual([true, true]);
+    expect(torch.inferenceMode(() => torch.zeros([2]).t()).isLeaf).toBe(true);
+  });
+  expect(counts()).toEqual(before);
+});
