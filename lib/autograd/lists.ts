@@ -1,5 +1,6 @@
 /** Arguments of torch.autograd's functions: a single tensor counts as a list of one. Lists are read completely first. */
-import { argumentError } from '../errors/errors';
+import { argumentError, codedError } from '../errors/errors';
+import { bodyNow, isPendingTensor } from '../tensor/pending';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
 /** One tensor, or any iterable of them. */
@@ -8,6 +9,15 @@ export type Tensors = Tensor | Iterable<Tensor>;
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as Iterable<unknown>)[Symbol.iterator] === 'function';
 
+/** These functions run the engine at once. What torch.run can record is `backward()` of a tensor. */
+function requireThere(fn: string, argument: string, element: unknown): void {
+  if (!isPendingTensor(element)) return;
+  bodyNow()?.refuse?.(`it calls ${fn}`);
+  const expected = 'a Tensor that is not pending, got one: await it first, or call backward() of the tensor';
+  const message = `${fn}: argument '${argument}': expected ${expected}`;
+  throw Object.assign(codedError(Error, 'ERR_TORCH_PENDING', message), { op: fn, argument });
+}
+
 function elementsOf<T>(
   fn: string,
   argument: string,
@@ -15,11 +25,15 @@ function elementsOf<T>(
   expected: string,
   is: (element: unknown) => boolean,
 ) {
-  if (isTensor(value)) return [value as T];
+  if (isTensor(value)) {
+    requireThere(fn, argument, value);
+    return [value as T];
+  }
   if (!isIterable(value)) throw argumentError(fn, argument, `a Tensor or a list of ${expected}`, value);
   const elements: T[] = [];
   for (const element of value) {
     if (!is(element)) throw argumentError(fn, `${argument}[${elements.length}]`, expected, element);
+    requireThere(fn, `${argument}[${elements.length}]`, element);
     elements.push((element ?? null) as T);
   }
   return elements;

@@ -203,6 +203,24 @@ describe('grad', () => {
   });
 });
 
+it('refuses a pending tensor with the way out', async () => {
+  const x = leaf(1, 2);
+  const refused = async (name: string, argument: string, fn: () => unknown) => {
+    const error: any = await torch.run(fn).catch((reason: unknown) => reason);
+    expect([error.code, error.op, error.argument]).toEqual(['ERR_TORCH_PENDING', `autograd.${name}`, argument]);
+    expect(error.message).toMatch(/: await it first, or call backward\(\) of the tensor$/);
+  };
+  await refused('grad', 'outputs', () => grad(x.pow(2).sum(), x));
+  await refused('backward', 'tensors[0]', () => backward([x.pow(2).sum()]));
+  const y = x.pow(2);
+  await refused('backward', 'gradTensors[0]', () => backward([y], [torch.onesLike(x)]));
+  const captured = torch.capture(() => numbers(grad(x.pow(2).sum(), x)));
+  expect([captured(), captured.reason]).toEqual([[[2, 4]], 'it calls autograd.grad']);
+  captured.dispose();
+  await torch.run(() => x.pow(2).sum().backward());
+  expect(numbers([x.grad])).toEqual([[2, 4]]);
+});
+
 describe('backward', () => {
   it('accumulates the gradients of several tensors', () => {
     const x = leaf(1, 2);
