@@ -70,6 +70,8 @@ struct GradientHooks {
 // The hook list of the tensor's entry of type `Entry`, which is created if there is none.
 template <class Entry, class Make>
 std::shared_ptr<HookList> list_of(const at::Tensor& tensor, Make make) {
+  // After a write through another view of the same memory, the tensor has no node yet: libtorch would crash.
+  tensor.grad_fn();
   // In-place ops give a tensor another list.
   const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta != nullptr && meta->cpp_hooks_list_ != nullptr) {

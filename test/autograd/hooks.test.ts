@@ -33,6 +33,20 @@ describe('registerHook', () => {
     expect(d!.at(0).item()).toBeGreaterThanOrEqual(20);
   });
 
+  it('is called for a view after a write with gradients through another one', () => {
+    const x = leaf(1, 2, 3);
+    const base = torch.zeros([2, 3]);
+    const view = base.t();
+    base.set([0], x);
+    view.registerHook((grad) => grad.mul(10));
+    view.sum().backward();
+    expect(x.grad!.toArray()).toEqual([10, 10, 10]);
+    const [first, second] = x.mul(1).tensorSplit(2) as [any, any];
+    second.unsqueeze_(0);
+    first.registerHook((grad: any) => grad.mul(10));
+    expect(torch.autograd.grad(first.sum(), x)[0]!.toArray()).toEqual([10, 10, 0]);
+  });
+
   it('is not called after remove() or `using`', () => {
     const x = leaf(1, 2);
     const handle = x.registerHook((grad) => grad.mul(10));
