@@ -6,7 +6,7 @@ import { markCopy } from '../errors/copies';
 import { argumentError, codedError } from '../errors/errors';
 import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
-import { isTensor, type Tensor } from '../tensor/tensor';
+import { isTensor, requireLive, type Tensor } from '../tensor/tensor';
 import { cast, conversion, dtypeOf, replaceData, type ToOptions, targetOf } from './conversion';
 import { deepCopyOf, notCloned, refuseForeignCopies } from './copy';
 import {
@@ -263,6 +263,7 @@ export class Module {
     const given = typeof options === 'boolean' ? options : ownOptions(fn, options, ['persistent']).persistent;
     const persistent = flagOf(fn, 'persistent', given, true);
     if (tensor !== null && !isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor or null', tensor);
+    if (tensor !== null) requireLive(fn, 'tensor', tensor);
     requireFree(this, fn, name, (value) => this._state.buffers.has(name) || isTensor(value));
     this._state.buffers.set(name, persistent);
     defineOwning(this, name, tensor);

@@ -4,7 +4,7 @@ import { inGradMode } from '../autograd/mode';
 import { warn } from '../call/warnings';
 import { argumentError, refusal } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
-import { isMarked, isTensor, type Tensor } from '../tensor/tensor';
+import { isMarked, isTensor, requireLive, type Tensor } from '../tensor/tensor';
 import { checkKinds } from './checks';
 import { takesNames } from './release';
 import { owned } from './state-dict';
@@ -94,6 +94,7 @@ export function completed<O extends object>(
   const { params: parameters, ...own } = { ...given } as { params: unknown } & Record<string, unknown>;
   const { params, names } = parametersOf(fn, parameters);
   for (const [i, parameter] of params.entries()) {
+    requireLive(fn, `params[${i}]`, parameter);
     if (known.differentiable === true || parameter.isLeaf || parameter.retainsGrad) continue;
     throw refusal(fn, `params[${i}]`, 'a leaf of the graph', `the result of ${parameter.gradFn}`);
   }

@@ -142,7 +142,7 @@ test('tokenCollate: a tokenizer without ids, and a length that no array has', ()
   refused(options, [2 ** 40, 2 ** 52], ARGUMENT, /argument 'maxLength': expected at most 4294967296/);
 });
 
-test('an iterator that is none, or gives none of the results of iterators', async () => {
+test('an iterable without an iterator, and an iterator without results', async () => {
   const { DataLoader } = data;
   for (const name of [Symbol.iterator, Symbol.asyncIterator]) {
     for (const iterator of [undefined, null, {}, { next: 1 }]) {

@@ -50,6 +50,9 @@ describe('use after dispose', () => {
     ['grad', 'value', (t) => Object.assign(torch.ones([2, 2]), { grad: t })],
     ['keep', 'value', (t) => torch.keep([t])],
     ['nn.Parameter', 'tensor', (t) => new torch.nn.Parameter(t)],
+    ['registerBuffer', 'tensor', (t) => new torch.nn.Module().registerBuffer('a', t)],
+    ['optim.SGD', 'params[0]', (t) => new torch.optim.SGD([t], { lr: 1 })],
+    ['nn.utils.clipGradNorm_', 'parameters[0]', (t) => torch.nn.utils.clipGradNorm_([t], 1)],
   ])('%s names itself and the argument %s', (op, argument, use) => {
     torch.scope(() => expect(thrown(() => use(gone()))).toMatchObject({ code: 'ERR_TORCH_DISPOSED', op, argument }));
   });

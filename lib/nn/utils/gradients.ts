@@ -5,7 +5,7 @@ import { inGradMode } from '../../autograd/mode';
 import { argumentError, codedError } from '../../errors/errors';
 import { ownScope } from '../../lifetimes/scope';
 import { bare } from '../../tensor/second-name';
-import { isTensor, type Tensor } from '../../tensor/tensor';
+import { isTensor, requireLive, type Tensor } from '../../tensor/tensor';
 import { aten } from '../ops';
 import { setData } from '../parameter';
 
@@ -20,6 +20,7 @@ function listOf(fn: string, parameters: Tensors): Tensor[] {
   // The place, since a hole of the list is undefined.
   const wrong = list.findIndex((one) => !isTensor(one));
   if (wrong >= 0) throw argumentError(`nn.utils.${fn}`, 'parameters', 'Tensors', list[wrong]);
+  for (const [i, one] of list.entries()) requireLive(`nn.utils.${fn}`, `parameters[${i}]`, one);
   return list;
 }
 
