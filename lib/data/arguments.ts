@@ -55,6 +55,21 @@ export function demandIndices(fn: string, indices: unknown): asserts indices is 
     throw argumentError(`${fn}.getItems`, 'indices', 'a list of indices', indices);
 }
 
+/** The containers around a value, innermost first. */
+export interface Around {
+  readonly container: object;
+  readonly next: Around | null;
+}
+
+/** The containers around the elements of `container`. Throws if it is one of those around itself. */
+export function within(fn: string, argument: string, container: object, around: Around | null): Around {
+  for (let at = around; at !== null; at = at.next) {
+    if (at.container !== container) continue;
+    throw argumentError(fn, argument, 'values that do not contain themselves', container);
+  }
+  return { container, next: around };
+}
+
 /** Sets an own property, also for a key such as `__proto__`. */
 export const define = (object: object, key: string, value: unknown): void => {
   Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });

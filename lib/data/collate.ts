@@ -6,7 +6,7 @@ import { argumentError, codedError, describe } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { define } from './arguments';
+import { type Around, define, within } from './arguments';
 
 const FN = 'utils.data.defaultCollate';
 const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, and arrays, objects and Maps of them';
@@ -17,14 +17,16 @@ const isMap = (value: unknown): value is Map<unknown, unknown> =>
   Object.prototype.toString.call(value) === '[object Map]';
 
 /** A copy of what a sample contains, so that no code of the program runs once the first tensor is made. */
-function readSample(value: unknown): unknown {
+function readSample(value: unknown, around: Around | null): unknown {
   if (isTensor(value)) return bare(value);
   if (typeof value !== 'object' || value === null || isTypedArray(value)) return value;
-  if (Array.isArray(value)) return Array.from(value, readSample);
-  if (isMap(value)) return new Map([...value].map(([key, inner]) => [key, readSample(inner)]));
-  if (!isPlainObject(value)) return value;
+  const isList = Array.isArray(value);
+  if (!isList && !isMap(value) && !isPlainObject(value)) return value;
+  const here = within(FN, 'samples', value, around);
+  if (isList) return Array.from(value, (inner) => readSample(inner, here));
+  if (isMap(value)) return new Map([...value].map(([key, inner]) => [key, readSample(inner, here)]));
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) define(copy, key, readSample(value[key]));
+  for (const key of Object.keys(value)) define(copy, key, readSample((value as Record<string, unknown>)[key], here));
   return copy;
 }
 
@@ -122,7 +124,7 @@ export function defaultCollate(samples: Iterable<unknown>): any {
   if (typeof (samples as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function') {
     throw argumentError(FN, 'samples', 'a list of samples', samples);
   }
-  const all = Array.from(samples, readSample);
+  const all = Array.from(samples, (sample) => readSample(sample, null));
   if (all.length === 0)
     throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${FN}: expected one sample or more, got none`);
   return ownScope(() => collated(all, ''));

@@ -168,3 +168,21 @@ test('an empty dataset in random order', () => {
   const message = /^utils.data.RandomSampler: argument 'dataSource': expected one sample or more, got none/;
   refused((dataset) => new data.DataLoader(dataset, { shuffle: true }), [[]], ARGUMENT, message);
 });
+
+test('samples that contain themselves', () => {
+  const message = /expected values that do not contain themselves, got an? /;
+  const list: unknown[] = [1];
+  list.push(list);
+  const map = new Map<unknown, unknown>([['list', [list]]]);
+  const object = { map: new Map<unknown, unknown>() };
+  object.map.set('object', object);
+  for (const sample of [list, map, object]) {
+    refused(data.defaultCollate, [[sample]], ARGUMENT, message);
+    const options = { batchSize: null, numWorkers: 1 };
+    refused((each) => new data.DataLoader(each, options)[Symbol.asyncIterator](), [[sample]], ARGUMENT, message);
+  }
+  const shared = [1, 2];
+  const twice = data.defaultCollate([{ a: shared, b: [shared] }]);
+  expect(twice.b[0].map((each: any) => each.toArray())).toEqual([[1], [2]]);
+  torch.disposeAll(twice);
+});

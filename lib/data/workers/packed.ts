@@ -6,6 +6,7 @@ import { isPlainObject } from '../../addon/options';
 import { ownScope } from '../../lifetimes/scope';
 import { fromShared, type SharedTensor, SharedToken, share } from '../../tensor/share';
 import { isTensor, type Tensor } from '../../tensor/tensor';
+import { type Around, within } from '../arguments';
 
 /** A message. A clone keeps identities, so the tokens in `value` are those of the list. */
 export interface Packed {
@@ -20,15 +21,18 @@ const isMap = (value: object): value is Map<unknown, unknown> =>
 const isSet = (value: object): value is Set<unknown> => Object.prototype.toString.call(value) === '[object Set]';
 
 /** A copy of arrays, plain objects, Maps and Sets, with other values as `of` gives them. */
-function mapped(value: unknown, of: (value: object) => unknown): unknown {
+function mapped(value: unknown, of: (value: object) => unknown, around: Around | null = null): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const other = of(value);
   if (other !== value) return other;
-  if (Array.isArray(value)) return value.map((inner) => mapped(inner, of));
-  if (isMap(value)) return new Map([...value].map(([key, inner]) => [mapped(key, of), mapped(inner, of)]));
-  if (isSet(value)) return new Set([...value].map((inner) => mapped(inner, of)));
-  if (!isPlainObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapped(inner, of)]));
+  const isList = Array.isArray(value);
+  if (!isList && !isMap(value) && !isSet(value) && !isPlainObject(value)) return value;
+  const here = within('utils.data.DataLoader', 'dataset', value, around);
+  const inside = (inner: unknown) => mapped(inner, of, here);
+  if (isList) return value.map(inside);
+  if (isMap(value)) return new Map([...value].map(([key, inner]) => [inside(key), inside(inner)]));
+  if (isSet(value)) return new Set([...value].map(inside));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(inner)]));
 }
 
 export function pack(value: unknown): Packed {
