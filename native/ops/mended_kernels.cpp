@@ -1,12 +1,15 @@
 #include "native/ops/mended_kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_embedding_bag_forward_only_native.h>
 #include <ATen/ops/_embedding_bag_native.h>
 #include <ATen/ops/_weight_norm_interface_backward_native.h>
 #include <ATen/ops/_weight_norm_interface_native.h>
 #include <ATen/ops/baddbmm_cpu_dispatch.h>
+#include <ATen/ops/gelu_backward_cpu_dispatch.h>
+#include <ATen/ops/gelu_cpu_dispatch.h>
 #include <ATen/ops/median_native.h>
 #include <ATen/ops/mul_native.h>
 #include <ATen/ops/nanmedian_native.h>
@@ -163,6 +166,25 @@ at::Tensor& add_batch_products(at::Tensor& self, const at::Tensor& batch1, const
   return self.copy_(sums);
 }
 
+// Whether oneDNN's kernel would write to a copy of the result, which libtorch then drops: one that is not contiguous
+// and keeps its memory.
+bool is_lost(const at::Tensor& result, const at::Tensor& input) {
+  if (result.is_contiguous() || result.sizes() != input.sizes() || result.dtype() != input.dtype()) return false;
+  at::assert_no_partial_overlap(result, input);
+  return true;
+}
+
+at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::Tensor& out) {
+  if (!is_lost(out, self)) return at::cpu::gelu_outf(self, approximate, out);
+  return out.copy_(at::cpu::gelu(self, approximate));
+}
+
+at::Tensor& gelu_backward_out(const at::Tensor& grad_output, const at::Tensor& self, c10::string_view approximate,
+                              at::Tensor& grad_input) {
+  if (!is_lost(grad_input, self)) return at::cpu::gelu_backward_outf(grad_output, self, approximate, grad_input);
+  return grad_input.copy_(at::cpu::gelu_backward(grad_output, self, approximate));
+}
+
 // libtorch's forgets what was written through another view of the same memory: grad_fn() sees it, and Python asks that.
 bool is_leaf(const at::Tensor& self) { return self.grad_fn() == nullptr; }
 
@@ -203,6 +225,8 @@ void mend_kernels() {
     cpu.impl("baddbmm.out", &batch_products_out);
     cpu.impl("baddbmm_", &add_batch_products);
   }
+  cpu.impl("gelu.out", &gelu_out);
+  cpu.impl("gelu_backward.grad_input", &gelu_backward_out);
   static auto& sparse = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCPU, __FILE__, 0);
   sparse.impl("mul.out", &sparse_product);
   static auto& any =

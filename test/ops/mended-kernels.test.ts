@@ -261,3 +261,35 @@ test('a view is not a leaf after a write with gradients through another view', (
   });
   expect(counts()).toEqual(before);
 });
+
+test.each(['none', 'tanh'])('gelu (%s) and its gradient reach an out that is not contiguous', (approximate) => {
+  const before = counts();
+  torch.scope(() => {
+    const x = torch.randn([8, 6]);
+    const grad = torch.randn([8, 6]);
+    const outs = [torch.zeros([6, 8]).t(), torch.zeros([8, 12]).slice(1, 0, 12, 2), torch.zeros([8, 6])];
+    for (const out of outs) {
+      expect(aten.gelu.out(x, { approximate, out })).toBe(out);
+      expect(torch.equal(out, aten.gelu.default(x, { approximate }))).toBe(true);
+      aten.gelu_backward.grad_input(grad, x, { approximate, grad_input: out });
+      expect(torch.equal(out, aten.gelu_backward.default(grad, x, { approximate }))).toBe(true);
+    }
+    const strided = torch.zeros([8, 12]).slice(1, 0, 12, 2);
+    const wide = strided.asStrided([8, 6], [12, 2], 1) as Tensor;
+    aten.gelu.out(x, { approximate, out: wide });
+    expect(strided.abs().sum().item()).toBe(0); // the elements between
+    for (const wrong of [
+      torch.zeros([8, 12], { dtype: 'float64' }).slice(1, 0, 12, 2),
+      torch.zeros([8, 1]).expand([8, 6]),
+    ]) {
+      expect(thrown(() => aten.gelu.out(x, { approximate, out: wrong })).code).toBe('ERR_TORCH_RUNTIME');
+    }
+    const shifted = torch.zeros([100]);
+    const self = shifted.asStrided([8, 6], [6, 1], 0);
+    const over = shifted.asStrided([8, 6], [1, 8], 3);
+    expect(thrown(() => aten.gelu.out(self, { approximate, out: over })).message).toContain(
+      'refer to a single memory location',
+    );
+  });
+  expect(counts()).toEqual(before);
+});
