@@ -9,6 +9,7 @@ import { demandModule, type ModuleLike } from './given';
 import { takesInputs } from './hooks';
 import { Module } from './module';
 import { Parameter } from './parameter';
+import { requireName } from './registration';
 import { joinsRepeated } from './release';
 
 const isIterable = (value: unknown): value is Iterable<unknown> =>
@@ -156,7 +157,8 @@ export class Sequential extends Modules {
     const named = first instanceof Map ? [...first] : isPlainObject(first) ? Object.entries(first) : null;
     if (passed.length === 1 && named !== null) {
       for (const [name, module] of named) {
-        this._elements.set(String(name), demandModule('nn.Sequential', String(name), module));
+        requireName('nn.Sequential', 'modules', name);
+        this._elements.set(name, demandModule('nn.Sequential', name, module));
       }
       return;
     }
@@ -177,6 +179,7 @@ export class Sequential extends Modules {
 
   /** @internal */
   override registerModule(name: string, module: ModuleLike): void {
+    requireName('Sequential.registerModule', 'name', name);
     this._elements.set(name, demandModule('Sequential.registerModule', 'module', module));
   }
 }
@@ -219,9 +222,7 @@ abstract class Dict<T> extends Container<T> {
 
   set(key: string, value: T): this {
     const fn = `${this.constructor.name}.set`;
-    if (typeof key !== 'string' || key === '' || key.includes('.')) {
-      throw argumentError(fn, 'key', "a name without '.'", key);
-    }
+    requireName(fn, 'key', key);
     this._elements.set(key, this._demand(fn, key, value));
     return this;
   }

@@ -11,11 +11,16 @@ import { owned } from './parameter';
 export const isModel = (value: unknown): value is ScriptModule & NativeObject =>
   value instanceof NativeObject && value._class === 'ScriptModule';
 
+/** Throws unless `name` can be a part of the keys of a state dict, where '.' separates the parts. */
+export function requireName(fn: string, argument: string, name: unknown): asserts name is string {
+  if (typeof name !== 'string' || name === '' || name.includes('.')) {
+    throw argumentError(fn, argument, "a name without '.'", name);
+  }
+}
+
 /** Throws unless `module` has no property of this name, or one that `isSame` says may be replaced. */
 export function requireFree(module: object, fn: string, name: string, isSame: (value: unknown) => boolean): void {
-  if (typeof name !== 'string' || name === '' || name.includes('.')) {
-    throw argumentError(fn, 'name', "a name without '.'", name);
-  }
+  requireName(fn, 'name', name);
   const value = (module as Record<string, unknown>)[name];
   if (name in module && value !== null && value !== undefined && !isSame(value)) {
     throw argumentError(fn, 'name', `a name that ${module.constructor.name} does not have yet`, name);

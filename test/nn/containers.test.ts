@@ -76,6 +76,25 @@ test('names that every object of JavaScript has are names like others', () => {
   expect(names(new Net())).toEqual(['valueOf']);
 });
 
+test('names that a state dict cannot have are refused', () => {
+  const registered = new nn.Sequential(layer());
+  for (const name of ['', 'a.b', 5]) {
+    const calls: [() => unknown, string][] = [
+      [() => new nn.Sequential(new Map([[name, layer()]]) as any), "nn.Sequential: argument 'modules'"],
+      [() => registered.registerModule(name as string, layer()), "Sequential.registerModule: argument 'name'"],
+      [() => new nn.Sequential().addModule(name as string, layer()), "Sequential.registerModule: argument 'name'"],
+      [() => new nn.ModuleDict(new Map([[name, layer()]]) as any), "ModuleDict.set: argument 'key'"],
+      [() => new nn.ModuleList().registerModule(name as string, layer()), "registerModule: argument 'name'"],
+    ];
+    for (const [call, where] of calls) {
+      const { code, message } = thrown(call);
+      const got = typeof name === 'string' ? `'${name}'` : name;
+      expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', `${where}: expected a name without '.', got ${got}`]);
+    }
+  }
+  expect(names(registered)).toEqual(['0.weight', '0.bias']);
+});
+
 test('pop removes an element and gives it; those after it move up', () => {
   const modules = [layer(), layer(), layer(), layer()];
   for (const net of [new nn.Sequential(...modules), new nn.ModuleList(modules)]) {
