@@ -83,7 +83,7 @@ const TypeRow& type_row(Base base) {
   for (const TypeRow& row : type_table()) {
     if (row.base == base) return row;
   }
-  throw std::logic_error("type_table.cpp lacks a row for a base type of schema.h");
+  throw std::logic_error("type_table.cpp lacks a row for a base type of fit.h");
 }
 
 std::string type_code(const Type& type) { return with_suffixes(std::string(1, type_row(type.base).code), type); }
