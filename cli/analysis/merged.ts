@@ -13,7 +13,7 @@ import { groupByPosition, processOf } from './sites';
 /** Rounds are shared among the captures, so with more of them each would have too few for a verdict. */
 const MAX_FILES = 256;
 
-/** Recordings that end so many rounds before the last one are of processes that ran until then. */
+/** A recording that ends at most this many rounds, or milliseconds, before the last one is of a process that ran until then. */
 const LAST_ROUNDS = 4;
 const MIN_LAST_MS = 2000;
 

@@ -24,7 +24,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return text; // a '%' that does not begin an escape
   }
 }
 
@@ -32,6 +32,6 @@ function isFile(file: string): boolean {
   try {
     return fs.statSync(file).isFile();
   } catch {
-    return false;
+    return false; // missing, or in a folder that cannot be read
   }
 }

@@ -40,7 +40,7 @@ function mayBeLeak(evidence: Evidence): boolean {
   });
 }
 
-/** The growth of the floor after the warm-up. The trend of few steps is none. */
+/** The growth of the floor after the warm-up, also if it has too few steps for a trend. */
 function rise({ history, warmup, provedRounds }: Evidence) {
   const perMinute = (values: number[]) => {
     const floor = floorOf(values);

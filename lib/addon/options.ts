@@ -6,7 +6,7 @@ import { argumentError, codedError, describe, refusal, type TorchError } from '.
 import { didYouMean } from '../errors/suggest';
 import { canonicalDtype, dtypeCodes } from './enums';
 
-/** Built-in objects that are no options: those without own properties would pass as options without any. */
+/** Built-in objects that are not options: those without own properties would pass as options without any. */
 const builtIn: readonly ((value: unknown) => boolean)[] = [
   Array.isArray,
   types.isMap,

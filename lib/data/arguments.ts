@@ -39,7 +39,7 @@ export function indexError(fn: string, length: number, index: unknown): TorchErr
   return codedError(RangeError, 'ERR_TORCH_INDEX', `${fn}: expected ${expected}, got ${describe(index)}`);
 }
 
-/** The place of a sample in so many; negative indices count from the end. A bigint is an index too. */
+/** The place of a sample among `length` samples; negative indices count from the end. A bigint is an index too. */
 export function placeOf(fn: string, length: number, index: unknown): number {
   const at = typeof index === 'bigint' ? Number(index) : index;
   if (Number.isInteger(at)) {

@@ -68,7 +68,7 @@ function systemVersions(systemLibs) {
   try {
     maps = fs.readFileSync('/proc/self/maps', 'utf8');
   } catch {
-    return null; // no /proc: the loader's message must do
+    return null; // no /proc: the loader reports what the system lacks
   }
   const mapped = (pattern) => maps.match(new RegExp(`(/\\S*/${pattern})$`, 'm'))?.[1];
   const libc = mapped('libc(?:\\.so\\.6|-[\\d.]+\\.so)');
@@ -82,7 +82,7 @@ function systemVersions(systemLibs) {
   };
 }
 
-/** Throws if the system is older than the package needs, because the loader would fail with a text that helps nobody. */
+/** Throws if the system is older than the package needs, because the text of the loader does not say what to do. */
 function requireSystem(manifest, lib, systemLibs) {
   if (process.platform !== 'linux') return;
   const got = systemVersions(systemLibs);

@@ -26,7 +26,7 @@ const DEFAULT_DEPTH = 16;
 const WATCH_MS = 250;
 /** The interval of the graph census. */
 const GRAPH_MS = 50;
-/** A program that blocks its event loop is checked after every so many tensors. */
+/** The number of tensors between two checks of a program that blocks its event loop. */
 const TENSORS_PER_CHECK = 32;
 
 /** Site ids of this environment, by the key of the stack. */
@@ -137,7 +137,7 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   if (whyNot !== undefined) warn(`leak-audit attach cannot reach this process: ${whyNot}`, 'ERR_TORCH_ATTACH');
 }
 
-/** Where a process with so many live tensors leaves its heap; undefined: nowhere. */
+/** Where a process leaves its heap, by the number of its live tensors; undefined: nowhere. */
 type FilesOf = (live: number) => HeapFiles | undefined;
 
 /** `--why`: where this process leaves its heap when it ends, if it does. A child process learns that at its end. */

@@ -19,7 +19,7 @@ export interface ProgressOptions {
   total?: number | null | undefined;
   /** The text before the figures, such as 'epoch 3'. */
   label?: string | undefined;
-  /** In logs: a line for each so many steps. Default: 10. */
+  /** In logs: the number of steps from one line to the next. Default: 10. */
   every?: number | undefined;
   /** Default: `process.stdout`. */
   output?: ProgressOutput | undefined;

@@ -278,7 +278,7 @@ test('names that a pattern in a source line binds', () => {
   expect(at('const a = 1; const [b] = net.forward(a)')).toBe('b');
   expect(at('states[i] = net.forward(a)')).toBe('net');
   expect(at('if ([a, b] == net.forward(a)) f();')).toBe('net');
-  // A pattern that begins on an earlier line, or is none, has no name.
+  // The names of a pattern that begins on an earlier line cannot be read; other texts are not patterns.
   expect(at('} = net.forward(x);')).toBe('');
   expect(at('  b: [c, d], e ] = net.forward(x);')).toBe('');
   expect(at('[all[0], b] = net.forward(x);')).toBe('');

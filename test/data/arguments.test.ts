@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const shard = join(folder, 'rows.safetensors');
 torch.scope(() => torch.safetensors.save({ x: numbers() }, shard));
 
-describe('datasets: an index that is none', () => {
+describe('datasets: a value that is not an index', () => {
   const made = {
     Subset: () => new data.Subset(numbers(), [0, 1]),
     ConcatDataset: () => new data.ConcatDataset([numbers()]),

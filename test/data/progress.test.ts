@@ -17,7 +17,7 @@ function stream(isTTY = false) {
 
 const FIGURES = String.raw`[\d.,]+ it/s, [\d.,]+ samples/s, (\d+h \d\dm|\d+m \d\ds|\d+s) left, \d+ tensors`;
 
-test('in logs: a line for each so many steps, and for the last one', () => {
+test('in logs: a line after every two steps, and after the last one', () => {
   const { output, text } = stream();
   const progress = new Progress({ total: 5, label: 'epoch 2', every: 2, output });
   for (let i = 1; i <= 5; i++) progress.step({ loss: 1 / i, samples: 64 });

@@ -226,7 +226,7 @@ print(1)
   fs.rmSync(at('keys'));
 });
 
-test('numbers that are no safe integers are floats, and bigint values integers', async () => {
+test('numbers that are not safe integers are floats, and bigint values integers', async () => {
   const numbers = [Number.MAX_VALUE, 1e20, -(2 ** 53), 2 ** 53, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER];
   const value = { numbers, big: [2n ** 53n, 10n ** 20n], keys: new Map([[1e20, 1]]) };
   torch.save(value, at('numbers'));

@@ -15,7 +15,7 @@ const others = (): [string, any][] => [
   ['Tensor.prototype', prototype],
   ['a Generator', new untyped.Generator()],
 ];
-/** Of the first slot's first tensor is 2 ** 26, which lives on in a process that ran another file before. */
+/** Its handle is stale. 2 ** 26, the first handle of a process, may be valid if the process ran another file before. */
 const gone = torch.ones([1]);
 gone.dispose();
 

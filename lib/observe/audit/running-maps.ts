@@ -1,6 +1,7 @@
 /**
- * The source maps inside code that was compiled in memory by nyc, an ESM loader, or a bundler whose modules are evaluated. Nobody
- * else in this thread may know them: Node does only with `--enable-source-maps`, and an ESM loader keeps its maps in its own thread.
+ * The source maps inside code that was compiled in memory by nyc, an ESM loader, or a bundler whose modules are evaluated. No other
+ * code of this thread may know them: Node does only with `--enable-source-maps`, and an ESM loader keeps its maps in its own
+ * thread.
  */
 import type { SourceMap } from 'node:module';
 import * as path from 'node:path';
@@ -39,7 +40,7 @@ function read(script: string, url: string): SourceMap | undefined {
     if (namedByFile(script) === url) return undefined; // leak-audit reads the file itself
     return parseMap(inlineMap(url) ?? '', path.isAbsolute(script) ? pathToFileURL(script) : new URL(script));
   } catch {
-    return undefined;
+    return undefined; // not a valid source map, or not a URL
   }
 }
 
