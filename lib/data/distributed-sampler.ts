@@ -91,7 +91,7 @@ export class DistributedSampler extends ChunkSampler {
     const expected = this.dropLast ? Math.floor(length / this.numReplicas) : Math.ceil(length / this.numReplicas);
     if (expected !== this.numSamples) {
       const message = `${FN}: expected a dataset with ${this.numSamples} samples for each rank, as when the sampler was made, got ${expected}`;
-      throw Object.assign(codedError(RangeError, 'ERR_TORCH_ARGUMENT', message), { op: FN });
+      throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: FN });
     }
     if (!this.shuffle) {
       yield draws.given(ownScope(() => this.#share(ops().arange!(length, { dtype: 'int64' }))));

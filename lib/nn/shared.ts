@@ -23,7 +23,7 @@ export function sharedOf(module: Module): SharedModule {
   const lazy = tensors.find(([, tensor]) => isLazy(tensor));
   if (lazy !== undefined) {
     const got = `'${lazy[0]}' of ${module.constructor.name} before its first forward`;
-    throw codedError(Error, 'ERR_TORCH_ARGUMENT', `share: expected parameters with a shape, got ${got}`);
+    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `share: expected parameters with a shape, got ${got}`);
   }
   const tokens: SharedModule = {};
   try {

@@ -95,7 +95,7 @@ const EXTRA = '_extra_state';
 
 const refuseCycle = (module: Module) =>
   codedError(
-    Error,
+    TypeError,
     'ERR_TORCH_ARGUMENT',
     `stateDict: expected a tree of modules, got ${module.constructor.name} in itself`,
   );
@@ -316,7 +316,7 @@ export function refuseMisfits(
   if (lines.length === 0) return;
   const [argument, got] = fn === 'loadShared' ? ['shared', 'tokens that differ'] : ['dict', 'a dict that differs'];
   const text = `${fn}: expected the keys and shapes of ${module.constructor.name}, got ${got}`;
-  const error = codedError(Error, 'ERR_TORCH_ARGUMENT', `${text}:\n  ${lines.join('\n  ')}`);
+  const error = codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${text}:\n  ${lines.join('\n  ')}`);
   throw Object.assign(error, {
     op: fn,
     argument,

@@ -8,7 +8,7 @@ const indented = (text: string) => text.replaceAll('\n', '\n  ');
 export function textOf(module: Module, around: readonly Module[] = []): string {
   if (around.includes(module)) {
     throw codedError(
-      Error,
+      TypeError,
       'ERR_TORCH_ARGUMENT',
       `${module.constructor.name}: expected a tree of modules, got a cycle`,
     );

@@ -1,6 +1,6 @@
 /** Whether V8's heap has room for a tensor as nested arrays. V8 ends the process where it has not. */
 import { getHeapStatistics } from 'node:v8';
-import { codedError } from '../errors/errors';
+import { codedError, type TorchError } from '../errors/errors';
 
 /** V8's largest growing array has 2^27 elements, and it grows by half. */
 const MAX_LENGTH = 2 ** 26;
@@ -40,9 +40,9 @@ export function requireHeapRoom(fn: string, shape: readonly number[], isComplex:
   }
 }
 
-function refused(fn: string, shape: readonly number[], why: string): RangeError {
+function refused(fn: string, shape: readonly number[], why: string): TorchError {
   return codedError(
-    RangeError,
+    Error,
     'ERR_TORCH_OUT_OF_MEMORY',
     `${fn}: nested arrays of the shape [${shape.join(', ')}]: ${why}`,
   );

@@ -133,7 +133,7 @@ function notAwaited(value: PendingValue, use: string): never {
   value.awaited = true; // the program gets this error
   value.recorder.refuse?.(`it uses the value of ${op}()`);
   throw codedError(
-    TypeError,
+    Error,
     'ERR_TORCH_PENDING',
     `${op}: expected \`await\` before ${use}: in torch.run the value is a promise until the ops before it have run`,
   );

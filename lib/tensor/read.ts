@@ -91,9 +91,8 @@ function newBuffer(bytes: number, fn: string): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (error) {
-    // V8's RangeError, with a code.
     const text = `${fn}: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
-    throw codedError(RangeError, 'ERR_TORCH_OUT_OF_MEMORY', text);
+    throw codedError(Error, 'ERR_TORCH_OUT_OF_MEMORY', text);
   }
 }
 

@@ -260,7 +260,7 @@ export function measured(name: string, fn: unknown, given: LeakOptions, fails: b
   const options = checked(name, given);
   if (measuring.getStore()) {
     throw codedError(
-      Error,
+      TypeError,
       'ERR_TORCH_ARGUMENT',
       `${name}: expected a call outside measured functions, got one inside`,
     );

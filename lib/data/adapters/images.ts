@@ -143,7 +143,7 @@ async function decodedBy(
     const [h, w] = plan.crop;
     if (h > height || w > width) {
       const message = `${fn}: ${nameOf(source)}expected an image of at least ${h} × ${w} for the crop, got ${height} × ${width}`;
-      throw codedError(RangeError, 'ERR_TORCH_ARGUMENT', message);
+      throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', message);
     }
     const place = (room: number) => (plan.random ? below(room + 1, context) : centered(room));
     pipeline = pipeline.extract({ top: place(height - h), left: place(width - w), height: h, width: w });

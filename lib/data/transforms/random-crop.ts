@@ -65,7 +65,7 @@ export class RandomCrop implements Transform {
       const [h, w] = sizeIn(image);
       if (h < height || w < width) {
         const message = `${FN}: expected an image of at least ${height} × ${width}, got ${h} × ${w}; see padIfNeeded`;
-        throw Object.assign(codedError(RangeError, 'ERR_TORCH_ARGUMENT', message), { op: FN });
+        throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: FN });
       }
       // As Python: nothing is drawn for the whole image.
       if (h === height && w === width) return image;
