@@ -46,6 +46,13 @@ abstract class Container<T> extends Module {
   }
 }
 
+/** Adds a module as an element, at the end, or replaces that of the same name. */
+function registerElement<M extends Module>(container: Container<M>, name: string, module: unknown): void {
+  const fn = `${container.constructor.name}.registerModule`;
+  requireName(fn, 'name', name);
+  container._elements.set(name, demandModule(fn, 'module', module) as M);
+}
+
 /** What lists have in common. */
 abstract class List<T> extends Container<T> {
   /** The element at a position; negative positions count from the end. */
@@ -142,6 +149,11 @@ abstract class Modules<M extends Module = Module> extends List<M> {
     return this._setAt(index, this.#read('set', module));
   }
 
+  /** @internal */
+  override registerModule(name: string, module: ModuleLike<M>): void {
+    registerElement(this, name, module);
+  }
+
   #read(method: string, module: unknown): M {
     return demandModule(`${this.constructor.name}.${method}`, 'module', module) as M;
   }
@@ -175,12 +187,6 @@ export class Sequential extends Modules {
       for (const module of this._elements.values()) at = module.forward(at);
       return at;
     }, false);
-  }
-
-  /** @internal */
-  override registerModule(name: string, module: ModuleLike): void {
-    requireName('Sequential.registerModule', 'name', name);
-    this._elements.set(name, demandModule('Sequential.registerModule', 'module', module));
   }
 }
 
@@ -296,6 +302,11 @@ export class ModuleDict<M extends Module = Module> extends Dict<M> {
   /** @internal */
   override _demand(fn: string, key: string, value: unknown): M {
     return demandModule(fn, key, value) as M;
+  }
+
+  /** @internal */
+  override registerModule(name: string, module: ModuleLike<M>): void {
+    registerElement(this, name, module);
   }
 }
 

@@ -84,7 +84,8 @@ test('names that a state dict cannot have are refused', () => {
       [() => registered.registerModule(name as string, layer()), "Sequential.registerModule: argument 'name'"],
       [() => new nn.Sequential().addModule(name as string, layer()), "Sequential.registerModule: argument 'name'"],
       [() => new nn.ModuleDict(new Map([[name, layer()]]) as any), "ModuleDict.set: argument 'key'"],
-      [() => new nn.ModuleList().registerModule(name as string, layer()), "registerModule: argument 'name'"],
+      [() => new nn.ModuleList().registerModule(name as string, layer()), "ModuleList.registerModule: argument 'name'"],
+      [() => new nn.ModuleDict().addModule(name as string, layer()), "ModuleDict.registerModule: argument 'name'"],
     ];
     for (const [call, where] of calls) {
       const { code, message } = thrown(call);
@@ -93,6 +94,24 @@ test('names that a state dict cannot have are refused', () => {
     }
   }
   expect(names(registered)).toEqual(['0.weight', '0.bias']);
+});
+
+test('a module that is registered in a container is an element of it, as in Python', () => {
+  const [first, second, third] = [layer(), layer(), layer()];
+  for (const container of [new nn.Sequential(), new nn.ModuleList(), new nn.ModuleDict()]) {
+    container.registerModule('0', layer());
+    container.registerModule('0', first);
+    container.addModule('last', second);
+    expect(container.length).toBe(2);
+    const elements = container instanceof nn.ModuleDict ? [...container.values()] : [...container];
+    expect(elements).toEqual([first, second]);
+    expect(names(container)).toEqual(['0.weight', '0.bias', 'last.weight', 'last.bias']);
+    const { code, argument } = thrown(() => container.registerModule('0', null as never));
+    expect([code, argument]).toEqual(['ERR_TORCH_ARGUMENT', 'module']);
+  }
+  const dict = new nn.ModuleDict({ a: first });
+  dict.addModule('b', third);
+  expect([dict.get('b') === third, [...dict.keys()]]).toEqual([true, ['a', 'b']]);
 });
 
 test('pop removes an element and gives it; those after it move up', () => {
