@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
+#include <cstring>
 #include <new>
 #include <typeinfo>
 
@@ -97,7 +98,8 @@ Report report_current(Call* call, bool* pending) {
     report = {Kind::Error, "ERR_TORCH_CUDA", "", argument_name(call, error.index())};
     report.message = "argument '" + report.argument + "': " + error.what();
   } catch (const CodedError& error) {
-    report = {Kind::Error, error.code(), error.what(), ""};
+    const bool is_argument = std::strcmp(error.code(), "ERR_TORCH_ARGUMENT") == 0;
+    report = {is_argument ? Kind::TypeError : Kind::Error, error.code(), error.what(), ""};
   } catch (const accounting::MemoryLimitError& error) {
     report = {Kind::Error, "ERR_TORCH_MEMORY_LIMIT", error.what_without_backtrace(), ""};
   } catch (const c10::OutOfMemoryError& error) {

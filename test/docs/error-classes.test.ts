@@ -22,10 +22,16 @@ test('the library makes errors of these classes', () => {
   expect(made.filter(({ name, code }) => classes.get(code) !== name)).toEqual([]);
 });
 
-test('such as a state dict that does not fit, and an image that is too small', () => {
+test('such as for a state dict that does not fit, an image that is too small, and a gradient of another shape', () => {
   const layer = new torch.nn.Linear(2, 2);
   const crop = new torch.utils.data.transforms.RandomCrop(2);
-  for (const call of [() => layer.loadStateDict({}), () => crop.forward(torch.zeros([3, 1, 1]))]) {
+  const y = torch.ones([2], { requiresGrad: true }).mul(2);
+  const calls = [
+    () => layer.loadStateDict({}),
+    () => crop.forward(torch.zeros([3, 1, 1])),
+    () => torch.autograd.backward([y], { gradTensors: [torch.ones([3])] }), // found in native code
+  ];
+  for (const call of calls) {
     const error = thrown(call);
     expect([error.code, error.name]).toEqual(['ERR_TORCH_ARGUMENT', 'TypeError']);
   }
