@@ -204,7 +204,8 @@ export class Unpickler {
     if (!(args instanceof Tuple) || !(global instanceof Global) || global.call === undefined) {
       throw this.fail('REDUCE target is not a function');
     }
-    // A call is one byte of the pickle, but may copy or inspect every element of its arguments.
+    // A call is one byte of the pickle, but may copy or inspect all arguments and every element of them.
+    this.#budget.step(args.length);
     for (const arg of args) if (Array.isArray(arg)) this.#budget.step(arg.length);
     this.pushNew(global.call(args) as object);
   }

@@ -160,6 +160,13 @@ describe('each limit', () => {
     }
   });
 
+  test('calls count by their arguments, also by those that they do not use', () => {
+    const calls = (count: number) =>
+      `ccollections\nOrderedDict\nq\x03(]${'N'.repeat(50_000)}tq\x04(${'h\x03h\x04R'.repeat(count)}t`;
+    expect(refusal(calls(400))).toMatch(/at most \d+ instructions/);
+    expect((load(calls(4)) as unknown[]).length).toBe(4);
+  });
+
   test('a tensor of a hundred thousand dimensions', () => {
     const sizes = `(${'K\x01'.repeat(100_000)}t`;
     const code = `${rebuild}((${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQK\x00${sizes}${sizes}tR`;
