@@ -187,6 +187,8 @@ export class Unpickler {
 
   global(module: unknown, name: unknown): void {
     if (typeof module !== 'string' || typeof name !== 'string') throw this.fail('a global name is not a string');
+    // A long name may be used again and again by a few bytes, and is read each time.
+    this.#budget.step((module.length + name.length) >> 3);
     const found = this.#allowed.find(module, name);
     if (found === undefined) {
       throw this.fail(`${shown(`${module}.${name}`)} is not among the names that may be loaded`);

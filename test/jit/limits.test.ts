@@ -55,6 +55,11 @@ test('tensors, objects, levels', () => {
   );
 });
 
+test('a long name that a few bytes use again and again', () => {
+  const names = `${text(`__torch__.${'a'.repeat(500_000)}`)}q\x02${text('X')}q\x03${'h\x02h\x03\x93'.repeat(100)}`;
+  expect(refused(parts(`(${names}t`))).toMatch(/at most \d+ instructions/);
+});
+
 test('a huge memo index, for which libtorch would allocate memory', () => {
   expect(refused(parts(`Nr${u32(4e9)}`))).toMatch(/far beyond the earlier ones/);
 });
