@@ -120,6 +120,7 @@ class Checker implements Allowed {
   #choose(name: string, values: EnumValues, value: Literal): Placeholder {
     if (values === null)
       throw this.fail(`the values of the enum ${quote(name)} are not in the form that PyTorch writes`);
+    this.#context.records.budget.step(values.length);
     const plain = (one: Literal) => (typeof one === 'object' ? one.float : one);
     if (values.some((one) => typeof one === typeof value && Object.is(plain(one), plain(value))))
       return new Placeholder();

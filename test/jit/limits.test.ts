@@ -60,6 +60,14 @@ test('a long name that a few bytes use again and again', () => {
   expect(refused(parts(`(${names}t`))).toMatch(/at most \d+ instructions/);
 });
 
+test('an enum of many values, of which each use may compare all', () => {
+  const source = `class Many(Enum):\n${Array.from({ length: 5000 }, (_, i) => `  A${i} = ${i}\n`).join('')}`;
+  const uses = (count: number) =>
+    parts(`(c__torch__\nMany\nq\x02${'h\x02K\x01R'.repeat(count)}t`, { 'control/code/__torch__.py': source });
+  expect(refused(uses(1000))).toMatch(/at most \d+ instructions/);
+  expect(refused(uses(10))).toMatch(/libtorch cannot load it/); // the class of the module is missing
+});
+
 test('a huge memo index, for which libtorch would allocate memory', () => {
   expect(refused(parts(`Nr${u32(4e9)}`))).toMatch(/far beyond the earlier ones/);
 });
