@@ -118,6 +118,8 @@ class Examiner {
       if (found === '\n' || found === '\r' || found === '\r\n') this.#endLine();
       else if (/^[ \t\f]/.test(found)) {
         if (this.#atStart) this.#indent = found.length;
+      } else if (found === '\\') {
+        throw this.#fail('a backslash outside of strings');
       } else if (!found.startsWith('#') && !found.startsWith('\\')) this.#see(found);
     }
     this.#endStatement();
@@ -174,6 +176,7 @@ class Examiner {
   }
 
   #see(found: string): void {
+    if (found === "'" || found === '"') throw this.#fail('a string that does not end');
     if (++this.#tokens % TOKENS_PER_OBJECT === 0) this.#budget?.object();
     if (this.#atStart) this.#beginStatement(found);
     this.#note(found);

@@ -5,6 +5,7 @@ import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels } from './models';
 
 const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
+const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 beforeAll(makeModels, MODELS_MS);
 
 /** The model with other or further entries, all compressed. */
@@ -93,6 +94,15 @@ test('statements of a class without a type or a value, for which libtorch 1.13 e
 test('source of millions of words', () => {
   const source = 'def f(x: int) -> int:\n  return x\n'.repeat(300_000);
   expect(refused(model({ 'control/code/__torch__.py': source }))).toMatch(/maxObjects/);
+});
+
+test('strings that do not end: each search for the end would read the rest of the source', () => {
+  const refusal = (source: string) => refused(model({ 'control/code/__torch__.py': source }));
+  expect(refusal("\\'''\n".repeat(10_000))).toMatch(/a backslash outside of strings/);
+  expect(refusal(`x = '${"\\'".repeat(20_000)}`)).toMatch(/a string that does not end/);
+  expect(refusal('x = "a\n"')).toMatch(/a string that does not end/);
+  const good = [String.raw`x = "a\"b'" + 'c"\'' + "" + ''`, 'x = 1 \\\n  + 2', `x = """a"b'\n""" + '''c"'''`, "# it's"];
+  for (const source of good) expect(() => examineSource(`${source}\n`, Error)).not.toThrow();
 });
 
 test('a wrong limit', () => {
