@@ -66,15 +66,23 @@ void note_failure(Failure failure, uint64_t bytes) noexcept {
                              " bytes and the memory limit is " + std::to_string(limit) + " bytes");
 }
 
+// Adds the bytes to the total if it then fits. Never adds what is refused, not even for a moment: another thread would
+// be refused, or collect, for bytes that no one has.
+bool add_fitting(uint64_t bytes, uint64_t* total) noexcept {
+  uint64_t before = process_allocated.load(std::memory_order_relaxed);
+  do {
+    *total = before + bytes;
+    if (__builtin_expect(!fits(*total), 0)) return false;
+  } while (!process_allocated.compare_exchange_weak(before, *total, std::memory_order_relaxed));
+  return true;
+}
+
 // Charges the bytes; returns the total.
 uint64_t charge(uint64_t bytes) {
-  const uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (__builtin_expect(fits(now), 1)) return now;
-  process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  uint64_t total = 0;
+  if (__builtin_expect(add_fitting(bytes, &total), 1)) return total;
   call_free_memory(bytes);
-  const uint64_t then = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (fits(then)) return then;
-  process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  if (add_fitting(bytes, &total)) return total;
   fail_limit(bytes);
 }
 

@@ -6,6 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -71,6 +72,32 @@ TEST_F(CpuAllocator, AnImpossibleAllocationIsAnOutOfMemoryErrorAndIsNotCounted) 
   }
   EXPECT_EQ(held(), before.allocated_bytes);
   EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, before.peak_allocated_bytes);
+}
+
+TEST_F(CpuAllocator, WhatOneThreadIsRefusedIsNotInTheWayOfAnother) {
+  static std::atomic<int> asked{0};  // to free memory
+  const uint64_t before = held();
+  set_memory_limit(before + (1 << 20));
+  set_free_memory([](uint64_t) { ++asked; });
+  std::atomic<int> refusals{0};
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> refused;
+  for (int i = 0; i < 4; ++i) {
+    refused.emplace_back([&] {
+      for (; !is_done; ++refusals) {
+        EXPECT_THROW(c10::GetCPUAllocator()->allocate(before + (2 << 20)), MemoryLimitError);
+      }
+    });
+  }
+  while (refusals < 30'000) {
+    for (int i = 0; i < 100; ++i) EXPECT_NO_THROW(c10::GetCPUAllocator()->allocate(1000));
+  }
+  is_done = true;
+  for (std::thread& thread : refused) thread.join();
+  set_free_memory(nullptr);
+  set_memory_limit(kNoLimit);
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(held(), before);
 }
 
 TEST_F(CpuAllocator, AFailureThatWasLostCanBeThrownAgain) {
