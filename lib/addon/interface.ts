@@ -63,7 +63,8 @@ export interface Native extends AuditNative {
   itemSize(handle: number): number;
   storageBytes(handle: number): number;
   storageOffset(handle: number): number;
-  sameStorage(a: number, b: number): boolean;
+  /** A number that no other storage has as long as this one exists; 0 for a tensor without a storage. */
+  storageKey(handle: number): number | bigint;
   storage(handle: number): unknown;
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): unknown;

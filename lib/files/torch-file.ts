@@ -257,17 +257,16 @@ const loadFrom = (fn: string, bytes: TensorSource, device: string | undefined, l
 
 /** Groups the tensors of a saved value by storage. */
 class Storages {
-  readonly #known: { tensor: Tensor; key: string; type: string }[] = [];
+  readonly #known = new Map<number | bigint, { key: string; type: string }>();
   readonly tensors: Tensor[] = [];
 
   /** Undefined if the storage is written as one of another class. */
   keyOf(tensor: Tensor, type: string): string | undefined {
-    for (const known of this.#known) {
-      if (!native.sameStorage(known.tensor._handle, tensor._handle)) continue;
-      return known.type === type ? known.key : undefined;
-    }
+    const storage = native.storageKey(tensor._handle);
+    const known = this.#known.get(storage);
+    if (known !== undefined) return known.type === type ? known.key : undefined;
     const key = String(this.tensors.length);
-    this.#known.push({ tensor, key, type });
+    this.#known.set(storage, { key, type });
     this.tensors.push(tensor);
     return key;
   }

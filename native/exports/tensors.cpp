@@ -2,6 +2,7 @@
 #include <ATen/ops/empty.h>
 
 #include <array>
+#include <cstdint>
 
 #include "native/compat.h"
 #include "native/exports/exports.h"
@@ -50,9 +51,10 @@ int64_t storage_bytes(const at::Tensor& self) {
   return static_cast<int64_t>(self.storage().nbytes());
 }
 int64_t storage_offset(const at::Tensor& self) { return self.has_storage() ? self.storage_offset() : 0; }
-bool same_storage(const at::Tensor& self, const at::Tensor& other) {
-  return self.has_storage() && other.has_storage() &&
-         self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl();
+// A number that no other storage has as long as this one exists; 0 for a tensor without a storage.
+int64_t storage_key(const at::Tensor& self) {
+  if (!self.has_storage()) return 0;
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(self.storage().unsafeGetStorageImpl()));
 }
 
 // The storage as bytes: a uint8 tensor over all of it. So a Storage is owned, scoped and counted like a tensor.
@@ -87,7 +89,7 @@ const Export kTensorExports[] = {
     exported("itemSize", "itemSize(Tensor self) -> int", &item_size),
     exported("storageBytes", "storageBytes(Tensor self) -> int", &storage_bytes),
     exported("storageOffset", "storageOffset(Tensor self) -> int", &storage_offset),
-    exported("sameStorage", "sameStorage(Tensor self, Tensor other) -> bool", &same_storage),
+    exported("storageKey", "storageKey(Tensor self) -> int", &storage_key),
     exported("storage", "storage(Tensor self) -> Storage", &storage),
 };
 

@@ -294,3 +294,29 @@ test('the error for a disposed tensor says where it is', () => {
   ]);
   expect(fs.readdirSync(folder).filter((name) => name.startsWith('gone'))).toEqual([]);
 });
+
+test('each tensor is compared with the storages before it by one call', () => {
+  const { native } = require(path.join(LIB, 'addon/native.js'));
+  const spies = Object.keys(native)
+    .filter((name) => typeof native[name] === 'function')
+    .map((name) => jest.spyOn(native, name));
+  /** Calls of native functions for so many tensors, of which every other one shares its storage. */
+  const calls = (count: number) =>
+    torch.scope(() => {
+      const state: Record<string, unknown> = {};
+      for (let i = 0; i < count; i += 2) {
+        const tensor = torch.zeros([2]);
+        Object.assign(state, { [`a${i}`]: tensor, [`b${i}`]: tensor.detach() });
+      }
+      for (const spy of spies) spy.mockClear();
+      torch.saveToBuffer(state);
+      return spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0);
+    });
+  try {
+    const [few, many] = [calls(100), calls(400)];
+    expect(few).toBeGreaterThan(100);
+    expect(many / few).toBeLessThan(4.1);
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+});

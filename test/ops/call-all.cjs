@@ -41,12 +41,13 @@ function tensorsIn(value, found = new Set()) {
 
 /** The bytes of the distinct storages behind the tensors, from libtorch; -1 if one does not have its own storage. */
 function trueBytes(tensors) {
-  const distinct = [];
+  const distinct = new Set();
   let bytes = 0;
   for (const tensor of tensors) {
     if (tensor.layout !== 'strided' || tensor.device !== 'cpu') return -1;
-    if (distinct.some((other) => native.sameStorage(other._handle, tensor._handle))) continue;
-    distinct.push(tensor);
+    const storage = native.storageKey(tensor._handle);
+    if (distinct.has(storage)) continue;
+    distinct.add(storage);
     try {
       // Autograd's zeros have sizes but not memory.
       bytes += torch.ops.aten._is_zerotensor.default(tensor) ? 0 : tensor.storageBytes;

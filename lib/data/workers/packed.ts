@@ -91,15 +91,11 @@ function partsOf(tensor: Tensor): Tensor[] {
   }
 }
 
-/** With how many other storages of the same size a tensor's is compared. */
-const MAX_COMPARED = 16;
-
 /** Sums the bytes of storages and of ArrayBuffers. */
 class Memory {
   bytes = 0;
   readonly #buffers = new Set<unknown>();
-  /** One tensor for each storage, by the bytes of the storage. */
-  readonly #storages = new Map<number, Tensor[]>();
+  readonly #storages = new Set<number | bigint>();
 
   /** A message has the whole buffer of a view. */
   addBuffer(value: object): void {
@@ -114,14 +110,10 @@ class Memory {
       this.bytes += ownScope(() => partsOf(tensor).reduce((sum, part) => sum + part.storageBytes, 0));
       return;
     }
-    const bytes = tensor.storageBytes;
-    if (bytes === 0) return;
-    const same = this.#storages.get(bytes) ?? [];
-    this.#storages.set(bytes, same);
-    if (same.some((other) => native.sameStorage(other._handle, tensor._handle))) return;
-    this.bytes += bytes;
-    same.push(tensor);
-    if (same.length > MAX_COMPARED) same.shift();
+    const storage = native.storageKey(tensor._handle);
+    if (this.#storages.has(storage)) return;
+    this.#storages.add(storage);
+    this.bytes += tensor.storageBytes;
   }
 }
 
