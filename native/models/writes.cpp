@@ -153,7 +153,11 @@ Writes of_node(const Node* node, CreatedInside& own) {
   if (!schema->is_mutable()) return Writes::Never;
   for (size_t i = 0; i < schema->arguments().size() && i < node->inputs().size(); ++i) {
     const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-    if (alias != nullptr && alias->isWrite() && !own(node->inputs()[i])) return Writes::Always;
+    if (alias == nullptr || !alias->isWrite()) continue;
+    // Of `Tensor(a!)[]` the elements are written, which may come from anywhere, also where the list is the method's
+    // own.
+    const bool writes_elements = !alias->containedTypes().empty();
+    if (writes_elements || !own(node->inputs()[i])) return Writes::Always;
   }
   return Writes::Never;
 }

@@ -1,5 +1,5 @@
 /** Models off the event loop: torch.async's rules apply to methods. */
-import { balancedAsync, torch, untyped } from '../support/torch';
+import { balancedAsync, codeOf, torch, untyped } from '../support/torch';
 import { MODELS_MS, makeModels, model } from './models';
 
 beforeAll(makeModels, MODELS_MS);
@@ -211,6 +211,23 @@ describe('inside torch.run', () => {
       });
       expect(total.toArray()).toEqual(Array(4).fill(16)); // 1, 2, 4, 8, 16
       expect(m.call<any[]>('look')[0]).toBe(5);
+    });
+  });
+
+  test('a method that writes to the elements of a list of its own writes to what they are', async () => {
+    await torch.scope(async () => {
+      const m = model('state');
+      const x = torch.zeros([2]);
+      const sum = await torch.run((t) => {
+        const pending = m.call<any>('add_to_each', x);
+        expect(codeOf(() => x.toArray())).toBe('ERR_TORCH_PENDING');
+        return t.mul(pending, 1);
+      });
+      expect(sum.item()).toBe(6);
+      expect([x.toArray(), m.namedBuffers().total!.toArray()]).toEqual([
+        [1, 1],
+        [1, 1, 1, 1],
+      ]);
     });
   });
 });

@@ -211,6 +211,12 @@ class State(nn.Module):
         return x.add_(1)
 
     @torch.jit.export
+    def add_to_each(self, x: Tensor) -> Tensor:
+        both = [x, self.total]
+        torch._foreach_add_(both, 1.0)
+        return both[0].sum() + both[1].sum()
+
+    @torch.jit.export
     def resize(self, x: Tensor, n: int) -> Tensor:
         return x.resize_(n)
 
