@@ -185,7 +185,8 @@ at::Tensor& gelu_backward_out(const at::Tensor& grad_output, const at::Tensor& s
   return grad_input.copy_(at::cpu::gelu_backward(grad_output, self, approximate));
 }
 
-// libtorch's forgets what was written through another view of the same memory: grad_fn() sees it, and Python asks that.
+// libtorch's is_leaf misses what was written through another view of the same memory. grad_fn() sees it, and Python
+// asks that.
 bool is_leaf(const at::Tensor& self) { return self.grad_fn() == nullptr; }
 
 // For ops that oneDNN's layout has no kernel for. libtorch runs its general one, which compares the storages of the
