@@ -14,7 +14,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { releases } from './matrix/roots.mjs';
+import { makingTime, releases } from './matrix/roots.mjs';
 import { prepareRoot, runSuite, tableOf } from './matrix/suite.mjs';
 import { buildDir, inRoot, root } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
@@ -105,14 +105,15 @@ function jestAgain(until = Number.POSITIVE_INFINITY) {
 }
 
 /**
- * The suite in another release. With a limit of time it is left out if it cannot be compiled there before `until`, to judge by the
- * time it took here, or if its root cannot be made, for which packages are downloaded.
+ * The suite in another release. With a limit of time it is left out if its root cannot be made and it cannot be compiled there before
+ * `until`, to judge by the time that compiling took here, or if the root's packages cannot be downloaded.
  */
 async function testIn(release, { until, compiled, root: begun }) {
   const none = { passed: 0, failed: 0, skipped: 0 };
   const isLate = () => {
-    if (Date.now() + compiled > until) say(`The time is over: Debian ${release} was not tested.`);
-    return Date.now() + compiled > until;
+    const late = Date.now() + makingTime(release) + compiled > until;
+    if (late) say(`The time is over: Debian ${release} was not tested.`);
+    return late;
   };
   if (isLate()) return none;
   try {

@@ -44,6 +44,9 @@ export const rootsFolder = () =>
 /** @param {string} release */
 export const rootOf = (release) => path.join(rootsFolder(), release);
 
+/** What `ensureRoot` will take on two cores, most of it downloads (docs/matrix.md). @param {string} release @returns {number} ms */
+export const makingTime = (release) => (existsSync(rootOf(release)) ? 0 : 7 * 60_000);
+
 /** Checks what a root needs of this machine before anything is made; installs missing packages where possible, else throws. */
 export async function requireMachine() {
   if (process.getuid?.() !== 0) {
