@@ -5,6 +5,7 @@ A line is what call-all.cjs prints with "describe". An answer is
 """
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -80,6 +81,8 @@ def call(line):
 # For one call. A debugging malloc that detects a corrupted heap may deadlock on its own lock while it aborts, so a call
 # that hangs counts as a crash.
 SECONDS = 20
+# Of processor time. A kernel that does not end uses it up much earlier, also on a busy machine.
+CPU_SECONDS = 5
 
 
 def wait(child):
@@ -99,6 +102,7 @@ def run(line):
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
         code = 0
         try:
             result = call(line)
@@ -108,7 +112,7 @@ def run(line):
             print(f"{line['call']}: {type(error).__name__}: {error}"[:300], flush=True, file=sys.stdout if "-v" in sys.argv else open(os.devnull, "w"))
         os._exit(code)
     status = wait(child)
-    if status is None:
+    if status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
         return "hang"
     if os.WIFSIGNALED(status):
         return "crash"
