@@ -13,6 +13,7 @@ import { ownScope } from '../lifetimes/scope';
 import type { Module } from '../nn/module';
 import type { IncompatibleKeys, LoadStateDictOptions, StateDict, StateDictOptions } from '../nn/state';
 import { bodyNow, isPendingTensor, PendingValue } from '../tensor/pending';
+import { disposesMore } from '../tensor/places';
 import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
 import { type Model, modelOf } from './model';
 import { saveModel } from './save';
@@ -180,6 +181,7 @@ const members = {
   [Symbol.dispose](): void {
     modelOf(this, 'dispose').dispose();
   },
+  [disposesMore]: true,
   [Symbol.for('nodejs.util.inspect.custom')](this: unknown): string {
     const model = modelOf(this, 'inspect');
     return model.disposed ? 'ScriptModule { disposed }' : `ScriptModule { ${model.methods.join(', ')} }`;

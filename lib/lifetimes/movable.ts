@@ -69,10 +69,14 @@ export function keep<T>(value: T): T {
   return value;
 }
 
-/** Releases every tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`. */
+/**
+ * Releases every tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`, and calls `dispose()`
+ * of the modules, models and optimizers there.
+ */
 export function disposeAll(value: unknown): void {
-  forEachTensor('disposeAll', value, (tensor) => {
+  const owners = forEachTensor('disposeAll', value, (tensor) => {
     // A pending result is freed when no recorded op needs it any more; its recorder may refuse.
     if (isReal(tensor) || isPendingTensor(tensor)) tensor.dispose();
   });
+  for (const owner of owners) owner.dispose();
 }

@@ -1,7 +1,7 @@
 /** Finds the tensors inside a value, for results of scopes and for disposeAll. */
 
 import { codedError, describe } from '../errors/errors';
-import { isPending, type Pending, tensors } from '../tensor/places';
+import { disposesMore, isPending, type Pending, tensors } from '../tensor/places';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
 export { tensors };
@@ -13,24 +13,34 @@ const isPlain = (value: object) => {
 
 /**
  * Calls `visit` once for each tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`,
- * cycles included, and for each pending result of torch.run. `fn` is for messages.
+ * cycles included, and for each pending result of torch.run. `fn` is for messages. Returns the modules, models and optimizers
+ * among these values.
  */
-export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor | Pending) => void): void {
+export function forEachTensor(
+  fn: string,
+  root: unknown,
+  visit: (tensor: Tensor | Pending) => void,
+): readonly { dispose(): void }[] {
   if (isTensor(root)) {
     visit(root);
-    return;
+    return [];
   }
-  if (!isObject(root)) return;
+  if (!isObject(root)) return [];
   const seen = new Set<object>();
   const pending: unknown[] = [root];
   // All are found before the first is visited, so that an error changes nothing.
   const found: (Tensor | Pending)[] = [];
+  const owners: { dispose(): void }[] = [];
   while (pending.length > 0) {
     const value = pending.pop();
     if (!isObject(value) || seen.has(value)) continue;
     seen.add(value);
-    if (isTensor(value) || isPending(value)) found.push(value);
-    else if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
+    if (isTensor(value) || isPending(value)) {
+      found.push(value);
+      continue;
+    }
+    if (isOwner(value)) owners.push(value);
+    if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
     // Checked by tag, not by class: values of another realm (vm contexts, Jest) count too.
     else if (Array.isArray(value)) for (const element of value) pending.push(element);
     else if (isMap(value)) for (const [key, element] of value) pending.push(key, element);
@@ -39,6 +49,7 @@ export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor 
     else if (isPlain(value)) for (const element of Object.values(value)) pending.push(element);
   }
   for (const tensor of found) visit(tensor);
+  return owners;
 }
 
 /** Adds what an object declares. An iterator is read to its end, since it was created for this call. */
@@ -49,6 +60,7 @@ function pushHeld(value: { [tensors]: unknown }, pending: unknown[]): void {
   else if (held !== value) pending.push(held);
 }
 
+const isOwner = (value: object): value is { dispose(): void } => disposesMore in value;
 const isObject = (value: unknown): value is object =>
   (typeof value === 'object' && value !== null) || (typeof value === 'function' && tensors in value);
 const tagOf = (value: object) => Object.prototype.toString.call(value);

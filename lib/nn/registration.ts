@@ -3,8 +3,8 @@ import type { ScriptModule } from '../../types/generated/classes';
 import { NativeObject } from '../call/object';
 import { isOfAnotherCopy } from '../errors/copies';
 import { argumentError, codedError, describe } from '../errors/errors';
-import { tensors } from '../tensor/places';
-import { isMarked } from '../tensor/tensor';
+import { disposesMore, tensors } from '../tensor/places';
+import { isGenuine, isMarked, type Tensor } from '../tensor/tensor';
 import { owned } from './parameter';
 
 /** A TorchScript model of this copy of the library. */
@@ -98,17 +98,25 @@ export function membersOf<M>(
   return found;
 }
 
+interface Tree {
+  _tree(prefix: string, once: boolean, seen: Set<never>, strict: boolean): [name: string, module: Members][];
+}
+interface Members {
+  _members(): [name: string, value: unknown][];
+}
+
 /**
- * A module that a scope returns, or that is kept, takes the models in it along, as it does its parameters, which belong to no
- * scope. A model leaves its scope when the module shows it (lib/jit/scripted.ts).
+ * A module that a scope returns, or that is kept, takes along the tensors in its properties and the models in it. Its parameters and
+ * buffers belong to no scope. A model leaves its scope when the module shows it (lib/jit/scripted.ts).
  */
-export function takesModelsAlong<C extends { prototype: object }>(module: C): C {
+export function takesTensorsAlong<C extends { prototype: object }>(module: C): C {
   Object.defineProperty(module.prototype, tensors, {
-    get(this: { _tree(prefix: string, once: boolean, seen: Set<never>, strict: boolean): unknown }): null {
-      this._tree('', true, new Set(), false);
-      return null;
+    get(this: Tree): Tensor[] {
+      const members = this._tree('', true, new Set(), false).flatMap(([, part]) => part._members());
+      return members.map(([, value]) => value).filter((value) => isGenuine(value) && !value.disposed) as Tensor[];
     },
     configurable: true,
   });
+  Object.defineProperty(module.prototype, disposesMore, { value: true });
   return module;
 }

@@ -10,6 +10,7 @@ import { refuseRecording } from '../autograd/tuples';
 import { argumentError, codedError, disposedError, refusal, type TorchError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
+import { disposesMore } from '../tensor/places';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Due } from './fused';
@@ -366,6 +367,11 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  /** @internal */
+  get [disposesMore](): true {
+    return true;
   }
 
   toString(): string {

@@ -12,6 +12,9 @@ export const isPending = (value: unknown): value is Pending => value instanceof 
  */
 export const tensors: unique symbol = Symbol.for('libtorch-node.tensors') as never;
 
+/** Marks the library's classes whose `dispose()` frees more than the tensors that they declare. `disposeAll` calls it. */
+export const disposesMore: unique symbol = Symbol('disposesMore');
+
 type Take = (pending: Pending) => unknown;
 
 interface Found {

@@ -282,6 +282,9 @@ test('everything is released with the Module, or with the model, and a scope doe
   alone.asModule().parameters();
   alone.dispose();
   expect(codeOf(() => alone.asModule())).toBe('ERR_TORCH_DISPOSED');
+  const listed = model('tied');
+  listed.asModule().parameters();
+  torch.disposeAll([listed]); // frees the handles of its Module too
   torch.scope(() => {
     const scoped = model('tied');
     torch.disposeAll(scoped.stateDict());

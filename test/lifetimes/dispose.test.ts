@@ -158,6 +158,18 @@ test('disposeAll ignores class instances', () => {
   holder.t.dispose();
 });
 
+test('disposeAll disposes of modules and optimizers, with what they hold', () => {
+  balanced(() => {
+    const net = new torch.nn.Sequential(new torch.nn.Linear(2, 2), new torch.nn.BatchNorm1d(2));
+    const optimizer = new torch.optim.Adam(net.parameters());
+    torch.scope(() => net.forward(torch.ones([3, 2])).sum().backward()); // biome-ignore format: a step
+    optimizer.step();
+    torch.disposeAll({ net, list: [optimizer] });
+    expect(net.parameters().filter((parameter) => !parameter.disposed)).toEqual([]);
+    torch.disposeAll([net, optimizer]);
+  });
+});
+
 test('disposeAll of other values does nothing', () => {
   const held = torch.ones([1]);
   const before = settled();

@@ -63,6 +63,32 @@ describe('torch.tensors, the protocol of classes', () => {
     });
   });
 
+  test('a module takes the tensors in its properties along, and not those of other owners', () => {
+    balanced(() => {
+      class Scaled extends torch.nn.Module {
+        inner = new torch.nn.Linear(2, 2);
+        scale = ones();
+        gone = ones();
+        given: Tensor | null = null;
+      }
+      const outer = ones();
+      const net = torch.scope(() => {
+        const made = new Scaled();
+        made.gone.dispose();
+        made.given = outer;
+        return torch.scope(() => torch.keep(made));
+      });
+      expect([net.inner.weight, net.scale, net.gone, outer].map((t) => t.disposed)).toEqual([
+        false,
+        false,
+        true,
+        false,
+      ]);
+      torch.disposeAll(net);
+      expect([net.inner.weight, net.scale, outer].map((t) => t.disposed)).toEqual([true, true, true]);
+    });
+  });
+
   test('a class without it is not searched: its tensors stay in the scope', () => {
     balanced(() => {
       class Plain {
