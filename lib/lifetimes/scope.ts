@@ -104,6 +104,7 @@ export class Scope implements ScopeNode, Unfinished {
     else endAround(this);
     native.scopeClose(this._id);
     if (part === null) return;
+    part.opener = null; // a stack holds the receivers of its frames
     if (part.ref !== null) unlist(this);
     if (part.orphan) unreachable.unregister(this);
     endWaiting(this);
@@ -134,6 +135,7 @@ function endAround(ending: Scope): void {
   if (ending.closed) return;
   const path = pathTo(ending);
   for (const scope of path ?? [ending]) {
+    if (scope._async !== null) scope._async.opener = null;
     for (const ref of scope._async?.inside ?? []) {
       const inner = ref.deref();
       if (inner !== undefined && !path?.includes(inner)) outlive(inner, ending._parent);

@@ -1,0 +1,54 @@
+/** A scope that has ended, and that something still refers to, keeps no values of the program. */
+import { ask } from '../support/child';
+
+/** Each way keeps what it returns, and nothing else: `left` is the number of tensors that a collection does not free. */
+const WAYS = `{
+  'the scope itself'() {
+    const s = torch.openScope();
+    s.close();
+    return s;
+  },
+  'a timer that was started in it'() {
+    const s = torch.openScope();
+    const timer = setTimeout(Object, 1e6).unref();
+    s.close();
+    return timer;
+  },
+  'a scope that ends with an enclosing one'() {
+    return torch.scope(() => [torch.openScope()]);
+  },
+  'a hook whose closure has the scope: a cycle through the graph'() {
+    const leaf = torch.zeros([8], { requiresGrad: true });
+    let s;
+    leaf.registerHook(() => {
+      (s = torch.openScope()).close();
+    });
+    leaf.exp().sum().backward();
+  },
+}`;
+
+test('what keeps a scope that has ended keeps no receivers and arguments of the functions around it', async () => {
+  const left = await ask(`
+    const v8 = require('v8');
+    v8.setFlagsFromString('--expose-gc');
+    const gc = require('vm').runInNewContext('gc');
+    const ways = ${WAYS};
+    const kept = [];
+    const left = {};
+    (async () => {
+      for (const name of Object.keys(ways)) {
+        const before = torch.memory().tensors;
+        const receiver = () => Object.assign(Object.create(ways), { tensor: torch.zeros([8]) });
+        for (let i = 0; i < 20; i++) kept.push(receiver()[name]());
+        const count = () => torch.memory().tensors - before;
+        // Those of the last call may be in a register.
+        for (let i = 0; i < 50 && count() > 3; i++) {
+          await new Promise(setImmediate);
+          gc();
+        }
+        if (count() > 3) left[name] = count();
+      }
+      answer(left);
+    })();`);
+  expect(left).toEqual({});
+});
