@@ -52,7 +52,13 @@ export function ending(state: Unfinished): void {
 
 /** Call last in `finally`: the state is restored, or continues without being on the stack. */
 export function end(state: Unfinished): void {
-  if (turn.top === state) turn.top = state._below;
+  if (turn.top === state) pop(state);
+}
+
+/** A state that lives longer, such as a scope that the program keeps, does not hold the outer ones. */
+function pop(state: Unfinished): void {
+  turn.top = state._below;
+  state._below = null;
 }
 
 function isNoted(state: Unfinished): boolean {
@@ -64,7 +70,7 @@ function isNoted(state: Unfinished): boolean {
 function restoreTo(outer: Unfinished | null): void {
   while (turn.top !== outer && turn.top !== null) {
     const state = turn.top;
-    turn.top = state._below;
+    pop(state);
     try {
       state._undo();
     } catch {

@@ -25,6 +25,18 @@ const WAYS = `{
     });
     leaf.exp().sum().backward();
   },
+  'a scope inside a function with a backward, whose arguments enclose it'() {
+    let inner;
+    class Double extends torch.autograd.Function {
+      static forward(_ctx, x) {
+        torch.scope((s) => { inner = s; });
+        return x.mul(2);
+      }
+      static backward(_ctx, gradient) { return gradient.mul(2); }
+    }
+    Double.apply(torch.zeros([8], { requiresGrad: true }));
+    return [inner];
+  },
 }`;
 
 test('what keeps a scope that has ended keeps no receivers and arguments of the functions around it', async () => {
