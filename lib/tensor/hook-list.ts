@@ -14,9 +14,21 @@ export interface HookOptions {
   prepend?: boolean | undefined;
 }
 
+/** A hook in its list, which alone holds it. */
+interface Registered<F> {
+  readonly hook: F;
+  remove(): void;
+}
+
+/** Weak: a handle that a program keeps does not keep the owner of the list, nor a function that was removed. */
+function handleOf(registered: WeakRef<Registered<unknown>>): HookHandle {
+  const remove = () => registered.deref()?.remove();
+  return { remove, [Symbol.dispose]: remove };
+}
+
 /** The hooks of one kind, in the order of their calls. A function that was registered twice is called twice. */
 export class HookList<F> {
-  #all: readonly { readonly hook: F }[] = [];
+  #all: readonly Registered<F>[] = [];
 
   get size(): number {
     return this.#all.length;
@@ -27,14 +39,14 @@ export class HookList<F> {
     if (typeof hook !== 'function') throw argumentError(fn, 'hook', 'a function', hook);
     const { prepend = false } = ownOptions(fn, options, ['prepend']);
     if (typeof prepend !== 'boolean') throw argumentError(fn, 'prepend', 'a boolean', prepend);
-    const own = { hook };
-    this.#all = prepend ? [own, ...this.#all] : [...this.#all, own];
     const remove = () => {
       this.#all = this.#all.filter((one) => one !== own);
       changed();
     };
+    const own: Registered<F> = { hook, remove };
+    this.#all = prepend ? [own, ...this.#all] : [...this.#all, own];
     changed();
-    return { remove, [Symbol.dispose]: remove };
+    return handleOf(new WeakRef(own));
   }
 
   /** A copy: a hook may remove itself. */

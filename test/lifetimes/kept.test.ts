@@ -1,4 +1,4 @@
-/** A scope that has ended, and that something still refers to, keeps no values of the program. */
+/** What a program may keep, such as a scope that has ended or a hook's handle, keeps nothing else of the program. */
 import { ask } from '../support/child';
 
 /** Each way keeps what it returns, and nothing else: `left` is the number of tensors that a collection does not free. */
@@ -37,9 +37,17 @@ const WAYS = `{
     Double.apply(torch.zeros([8], { requiresGrad: true }));
     return [inner];
   },
+  'the handle of a hook of a module'() {
+    const handle = new torch.nn.Linear(2, 2).registerForwardHook(Object);
+    handle.remove();
+    return handle;
+  },
+  'the handle of a hook of a module, which is still there'() {
+    return new torch.nn.Linear(2, 2).registerFullBackwardHook(Object);
+  },
 }`;
 
-test('what keeps a scope that has ended keeps no receivers and arguments of the functions around it', async () => {
+test('what is kept holds neither the objects whose methods ran nor the arguments of the functions around it', async () => {
   const left = await ask(`
     const v8 = require('v8');
     v8.setFlagsFromString('--expose-gc');
@@ -51,7 +59,7 @@ test('what keeps a scope that has ended keeps no receivers and arguments of the 
       for (const name of Object.keys(ways)) {
         const before = torch.memory().tensors;
         const receiver = () => Object.assign(Object.create(ways), { tensor: torch.zeros([8]) });
-        for (let i = 0; i < 20; i++) kept.push(receiver()[name]());
+        for (let i = 0; i < 20; i++) kept.push(await receiver()[name]());
         const count = () => torch.memory().tensors - before;
         // Those of the last call may be in a register.
         for (let i = 0; i < 50 && count() > 3; i++) {
