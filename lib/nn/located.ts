@@ -3,8 +3,10 @@ import { types } from 'node:util';
 import type { Module } from './module';
 
 interface Place {
-  /** The outermost module so far whose tree has the layer. */
-  module: Module;
+  /** The outermost module so far whose tree has the layer. Weak: a program may keep the error. */
+  module: WeakRef<Module>;
+  /** The name of its class. */
+  outermost: string;
   /** From that module to the layer: "encoder.layers.3.linear1". */
   path: string;
   /** The class of the layer. */
@@ -30,21 +32,24 @@ function pathTo(module: Module, inner: Module, seen: Set<Module>): string | null
   return null;
 }
 
-const textOf = ({ module, path, layer }: Place) =>
-  path === '' ? `in ${layer}` : `in ${module.constructor.name}.${path} (${layer})`;
+const textOf = ({ outermost, path, layer }: Place) =>
+  path === '' ? `in ${layer}` : `in ${outermost}.${path} (${layer})`;
 
 /** The error that `module.forward` threw, with the layer's path in its message. Other programs' errors are unchanged. */
 export function located(error: unknown, module: Module): unknown {
   if (!isOwn(error) || Object.isFrozen(error)) return error;
   let place = places.get(error);
   if (place === undefined) {
-    place = { module, path: '', layer: module.constructor.name, message: error.message };
+    const { name } = module.constructor;
+    place = { module: new WeakRef(module), outermost: name, path: '', layer: name, message: error.message };
     places.set(error, place);
-  } else if (place.module !== module) {
-    const path = pathTo(module, place.module, new Set());
+  } else if (place.module.deref() !== module) {
+    const inner = place.module.deref();
+    const path = inner === undefined ? null : pathTo(module, inner, new Set());
     if (path === null) return error;
     place.path = place.path === '' ? path : `${path}.${place.path}`;
-    place.module = module;
+    place.module = new WeakRef(module);
+    place.outermost = module.constructor.name;
   }
   const before = error.message;
   const { stack } = error;

@@ -45,6 +45,13 @@ const WAYS = `{
   'the handle of a hook of a module, which is still there'() {
     return new torch.nn.Linear(2, 2).registerFullBackwardHook(Object);
   },
+  'an error that names the layer'() {
+    try {
+      new torch.nn.Sequential(new torch.nn.Linear(2, 2)).forward(torch.zeros([3]));
+    } catch (error) {
+      return error;
+    }
+  },
 }`;
 
 test('what is kept holds neither the objects whose methods ran nor the arguments of the functions around it', async () => {
