@@ -158,6 +158,14 @@ function refuseChange(): never {
   throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'torch.async and the module that torch.run passes are read-only');
 }
 
+/** `torch`, recorded in a strand. A separate function, so that what the program keeps of it does not keep its own function. */
+const recordingOf = (torch: Space, strand: Strand): Space =>
+  mirror(torch, (call, args) => {
+    if (unrecorded.has(call)) return call(...args);
+    const given = handWritten.has(call) ? args : readArguments(args);
+    return strand.record(() => call(...given), call.name);
+  });
+
 /** torch.run over the functions of `torch`. */
 export function makeRun(torch: Space): Call {
   return function run(fn: unknown, options: unknown = {}, ...more: unknown[]): Promise<unknown> {
@@ -165,11 +173,7 @@ export function makeRun(torch: Space): Call {
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
     refuseInCapture();
     const recorded = (strand: Strand) => {
-      const recording = mirror(torch, (call, args) => {
-        if (unrecorded.has(call)) return call(...args);
-        const given = handWritten.has(call) ? args : readArguments(args);
-        return strand.record(() => call(...given), call.name);
-      });
+      const recording = recordingOf(torch, strand);
       const body = () => recordBody(strand, () => fn(recording));
       return types.isAsyncFunction(fn) ? followed(body as () => Promise<unknown>) : body();
     };

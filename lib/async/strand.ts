@@ -132,7 +132,7 @@ export class Strand implements Recorder {
   /** `caller`: the public function; the results are attributed to the line that called it. `stack`: of that call. */
   constructor(
     caller: (...args: never[]) => unknown,
-    private readonly call: { stack?: unknown },
+    private call: { stack?: unknown },
     open: () => number = () => native.strandOpen(),
   ) {
     openMailbox();
@@ -383,6 +383,9 @@ export class Strand implements Recorder {
     this.closed = true;
     unreachable.unregister(this);
     this.taken.clear();
+    // What a program keeps of the run, such as a timer that its function started, refers to the strand.
+    this.values.length = 0;
+    this.call = {}; // a stack holds the receivers of its frames
     if (!this.isRunning) native.strandClose(this.id);
   }
 }

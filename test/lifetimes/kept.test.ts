@@ -52,6 +52,23 @@ const WAYS = `{
       return error;
     }
   },
+  async 'a timer that the function of torch.run started'() {
+    let timer;
+    await torch.run(async (t) => {
+      timer = setTimeout(Object, 1e6).unref();
+      return t.ones([2]).add(1);
+    });
+    return timer;
+  },
+  async 'the module that torch.run passes'() {
+    const captured = torch.zeros([8]);
+    let passed;
+    await torch.run((t) => {
+      passed = t;
+      return t.add(captured, 1);
+    });
+    return { passed }; // it would be asked for then()
+  },
 }`;
 
 test('what is kept holds neither the objects whose methods ran nor the arguments of the functions around it', async () => {
