@@ -83,6 +83,9 @@ function inWords(message: string): string {
 
 const { flags } = native;
 
+/** The function of a capture that was disposed of, which no call reaches. */
+const gone = () => {};
+
 class Capture {
   reason: string | null = null;
   recordings = 0;
@@ -94,35 +97,36 @@ class Capture {
   private refused: string | null = null;
 
   constructor(
-    private readonly fn: Fn,
+    private fn: Fn,
     private readonly caller: () => unknown,
   ) {}
 
   call(self: unknown, args: readonly unknown[]): unknown {
     if (this.disposed) throw codedError(Error, 'ERR_TORCH_DISPOSED', 'capture: the captured function was disposed');
+    const { fn } = this; // it may dispose of the capture
     // Inside torch.run or another capture its ops are recorded there.
-    if (flags[Flag.Recording] !== RecordingMode.Off) return Reflect.apply(this.fn, self, args);
-    if (this.refused !== null) return this.fallBack(self, args, this.refused);
+    if (flags[Flag.Recording] !== RecordingMode.Off) return Reflect.apply(fn, self, args);
+    if (this.refused !== null) return this.fallBack(fn, self, args, this.refused);
     const handles: number[] = [];
     for (let i = 0; i < args.length; i++) {
       const arg = args[i];
       if (isGenuine(arg) && arg._handle > 0) handles.push(arg._handle);
       else if ((typeof arg === 'object' && arg !== null) || typeof arg === 'function') {
         const why = `expected tensors, numbers, strings and booleans, got ${describe(arg)} as argument ${i + 1}`;
-        return this.fallBack(self, args, why);
+        return this.fallBack(fn, self, args, why);
       }
     }
     const found = this.replay(self, args, handles);
     if (found !== undefined) return found.result;
     if (this.entries.length >= MAX_RECORDINGS) this.forget(isGone);
     if (this.entries.length >= MAX_RECORDINGS) {
-      return this.fallBack(self, args, `it was recorded for ${MAX_RECORDINGS} other combinations of arguments`);
+      return this.fallBack(fn, self, args, `it was recorded for ${MAX_RECORDINGS} other combinations of arguments`);
     }
-    const why = this.record(self, args, handles);
-    if (why !== null) return this.fallBack(self, args, why);
+    const why = this.record(fn, self, args, handles);
+    if (why !== null) return this.fallBack(fn, self, args, why);
     const first = this.replay(self, args, handles);
     // An argument may have been changed by code of the program that the recording ran.
-    return first === undefined ? this.fallBack(self, args, 'its arguments changed meanwhile') : first.result;
+    return first === undefined ? this.fallBack(fn, self, args, 'its arguments changed meanwhile') : first.result;
   }
 
   private replay(self: unknown, args: readonly unknown[], handles: readonly number[]): { result: unknown } | undefined {
@@ -141,8 +145,8 @@ class Capture {
   }
 
   /** Returns why the function cannot be replayed, or null. */
-  private record(self: unknown, args: readonly unknown[], handles: readonly number[]): string | null {
-    if (types.isAsyncFunction(this.fn)) return this.refuse('it is an async function');
+  private record(fn: Fn, self: unknown, args: readonly unknown[], handles: readonly number[]): string | null {
+    if (types.isAsyncFunction(fn)) return this.refuse('it is an async function');
     const site: { stack?: unknown } = {};
     let strand: CaptureStrand | undefined;
     try {
@@ -152,7 +156,7 @@ class Capture {
       const recorder = strand;
       let result: unknown;
       ownScope(() => {
-        result = recordBody(recorder, () => Reflect.apply(this.fn, self, given));
+        result = recordBody(recorder, () => Reflect.apply(fn, self, given));
       }, false);
       if (strand.refused !== null) return this.refuse(strand.refused);
       const { template, codes } = templateOf(result, strand, inputs);
@@ -180,15 +184,16 @@ class Capture {
     return why;
   }
 
-  private fallBack(self: unknown, args: readonly unknown[], why: string): unknown {
+  private fallBack(fn: Fn, self: unknown, args: readonly unknown[], why: string): unknown {
     this.reason = why;
     this.fallbacks++;
-    return Reflect.apply(this.fn, self, args);
+    return Reflect.apply(fn, self, args);
   }
 
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
+    this.fn = gone; // a program may keep the capture longer than what its function refers to
     this.forget(() => true);
   }
 

@@ -69,6 +69,13 @@ const WAYS = `{
     });
     return { passed }; // it would be asked for then()
   },
+  'a capture that was disposed of'() {
+    const captured = torch.zeros([8]);
+    const add = torch.capture((x) => x.add(captured));
+    add(torch.ones([8]));
+    add.dispose();
+    return add;
+  },
 }`;
 
 test('what is kept holds neither the objects whose methods ran nor the arguments of the functions around it', async () => {
