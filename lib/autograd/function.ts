@@ -80,7 +80,10 @@ export class FunctionContext {
       const [results, kept, dirty, plain] = lists as [number[], number[], number[], number[]];
       return native.functionEnd(ctx.#node, results, kept, dirty, plain, ctx.#materialize, backward).map(wrapElement);
     };
-    cancelForward = (ctx) => native.functionCancel(ctx.#node);
+    cancelForward = (ctx) => {
+      ctx.#saved = ctx.#dirty = ctx.#nonDifferentiable = []; // the program may keep it
+      native.functionCancel(ctx.#node);
+    };
     nameOf = (ctx) => ctx.#name;
   }
 }

@@ -76,6 +76,22 @@ const WAYS = `{
     add.dispose();
     return add;
   },
+  'the context of a function whose forward failed'() {
+    let context;
+    class Fails extends torch.autograd.Function {
+      static forward(ctx, x) {
+        context = ctx;
+        ctx.saveForBackward(x.mul(2));
+        throw new Error('no result');
+      }
+      static backward(_ctx, gradient) { return gradient; }
+    }
+    try {
+      Fails.apply(torch.zeros([8], { requiresGrad: true }));
+    } catch {
+      return [context];
+    }
+  },
 }`;
 
 test('what is kept holds neither the objects whose methods ran nor the arguments of the functions around it', async () => {
