@@ -135,6 +135,7 @@ export const LazyConvTranspose3d = lazyConv<conv.TransposedArgs, conv.Transposed
 );
 
 type NormClass = new (...args: any[]) => norm.BatchNorm | norm.InstanceNorm;
+/** The defaults of a lazy InstanceNorm are those of BatchNorm too, as in Python. */
 const normArguments = {
   eps: float(1e-5),
   momentum: orNull(float(0.1)),
@@ -151,10 +152,9 @@ export type LazyNormClass = new (
 
 /** A normalization whose `numFeatures` come from its first input. */
 function lazyNorm(name: string, Like: NormClass, isInstance: boolean, dims: number): LazyNormClass {
-  const spec = isInstance ? { ...normArguments, affine: flag(false), trackRunningStats: flag(false) } : normArguments;
   const cls = class extends (Like as new (...args: any[]) => norm.NormBase) {
     constructor(...passed: unknown[]) {
-      super({ ...read(name, spec, passed), numFeatures: 0 });
+      super({ ...read(name, normArguments, passed), numFeatures: 0 });
       makeUninitialized(this, ['weight', 'bias', 'runningMean', 'runningVar']);
       inferOnFirstForward(this, cls, Like as unknown as { prototype: Module }, (input) => {
         this.numFeatures = input.shape[isInstance && input.ndim === dims ? 0 : 1]!;

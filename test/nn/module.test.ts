@@ -377,6 +377,20 @@ test('lazy modules take their shapes from the first input', () => {
   lazy.dispose();
 });
 
+test('a lazy InstanceNorm has parameters and statistics, as in Python', () => {
+  const lazy = new nn.LazyInstanceNorm1d();
+  torch.scope(() => expect(lazy.forward(torch.ones([2, 3, 4])).shape).toEqual([2, 3, 4]));
+  expect(String(lazy)).toBe('InstanceNorm1d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)');
+  expect(Object.keys(lazy.stateDict())).toEqual([
+    'weight',
+    'bias',
+    'running_mean',
+    'running_var',
+    'num_batches_tracked',
+  ]);
+  lazy.dispose();
+});
+
 test('files of state dicts fit Python both ways, and the text is Python’s', async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nn-'));
   const [ours, theirs] = ['ours.pt', 'theirs.pt'].map((name) => JSON.stringify(path.join(folder, name)));
