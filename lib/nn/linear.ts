@@ -131,12 +131,10 @@ export const Unflatten = layer<[dim: number, unflattenedSize: number[]]>()(
   {
     forward(input) {
       demandTensor(this, 'input', input);
-      const { shape } = input;
-      const dim = this.dim < 0 ? this.dim + shape.length : this.dim;
-      if (dim < 0 || dim >= shape.length) {
+      if (this.dim < -input.ndim || this.dim >= input.ndim) {
         throw argumentError('nn.Unflatten', 'input', `a Tensor with a dimension ${this.dim}`, input);
       }
-      return input.view([...shape.slice(0, dim), ...this.unflattenedSize, ...shape.slice(dim + 1)]) as Tensor;
+      return input.unflatten(this.dim, this.unflattenedSize) as Tensor;
     },
     extra: listed('dim', 'unflattenedSize'),
   },

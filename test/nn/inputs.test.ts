@@ -136,6 +136,12 @@ test('gradients of the weights of samples, by offsets with and without the end o
   });
 });
 
+test('Unflatten finds the size -1 of a batch without rows', () => {
+  const layer = new nn.Unflatten(-1, [2, -1]);
+  expect(layer.forward(torch.zeros([0, 6])).shape).toEqual([0, 2, 3]);
+  expect(thrown(() => layer.forward(torch.zeros([]))).code).toBe('ERR_TORCH_ARGUMENT');
+});
+
 test('a Softmax2d takes images, alone or in a batch', () => {
   const net = new nn.Softmax2d();
   torch.scope(() => {
