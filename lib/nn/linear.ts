@@ -17,11 +17,11 @@ export type FactoryArgs = [device?: string | null, dtype?: Factory['dtype']];
 
 const linear = { inFeatures: int(), outFeatures: int(), bias: flag(true), ...factory };
 
-/** Python's default for weights and biases of linear and convolutional layers. */
+/** Python's default for weights and biases of linear and convolutional layers. The bias of a layer without inputs is 0. */
 export function resetLike(weight: Tensor, bias: Tensor | null, fanIn: number): void {
   kaimingUniform_(weight, Math.sqrt(5));
-  if (bias === null || fanIn === 0) return;
-  const bound = 1 / Math.sqrt(fanIn);
+  if (bias === null) return;
+  const bound = fanIn > 0 ? 1 / Math.sqrt(fanIn) : 0;
   uniform_(bias, -bound, bound);
 }
 

@@ -24,6 +24,17 @@ test('resetParameters gives the values of a new module', () => {
   }
 });
 
+test('the bias of a layer without inputs is 0, not what the memory had', () => {
+  torch.scope(() => {
+    for (let i = 0; i < 20; i++) {
+      torch.full([5], 7).dispose(); // The next tensor of this size gets this memory.
+      const net = new nn.Linear(0, 5);
+      expect(net.bias!.toArray()).toEqual([0, 0, 0, 0, 0]);
+      net.dispose();
+    }
+  });
+});
+
 test('extra state is written under _extra_state and given back, as in Python', () => {
   class Counter extends nn.Module {
     scale = new nn.Parameter(torch.ones([1]));
