@@ -16,6 +16,7 @@ import {
   text,
   type Values,
 } from './arguments';
+import { PairwiseDistance } from './distances';
 import { layer } from './layer';
 import { Module, name as pythonNames } from './module';
 import { F } from './ops';
@@ -210,6 +211,9 @@ export const TripletMarginWithDistanceLoss = loss<
   withDistance,
   ({ distanceFunction, margin, swap, reduction }, anchor, positive, negative) =>
     F.tripletMarginWithDistanceLoss(anchor, positive, negative, { distanceFunction, margin, swap, reduction }),
+  (module) => {
+    module.distanceFunction ??= new PairwiseDistance();
+  },
 );
 pythonNames(TripletMarginWithDistanceLoss, { distanceFunction: 'distance_function' });
 export type TripletMarginWithDistanceLoss = InstanceType<typeof TripletMarginWithDistanceLoss>;

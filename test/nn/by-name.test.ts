@@ -99,8 +99,10 @@ test('a module as the distance of a loss', () => {
     expect(loss.forward(anchor, positive, negative).item()).toBe(expected);
     expect(f(anchor, positive, negative, { distanceFunction }).item()).toBe(expected);
   });
-  // As Python prints it.
-  expect(String(loss)).toBe('TripletMarginWithDistanceLoss(\n  (distance_function): PairwiseDistance()\n)');
+  // As Python prints it, also for the default.
+  for (const one of [loss, new nn.TripletMarginWithDistanceLoss()]) {
+    expect(String(one)).toBe('TripletMarginWithDistanceLoss(\n  (distance_function): PairwiseDistance()\n)');
+  }
   expect(thrown(() => new untyped.nn.TripletMarginWithDistanceLoss(5)).message).toBe(
     "nn.TripletMarginWithDistanceLoss: argument 'distanceFunction': expected a Module or a function, or null, got 5",
   );
