@@ -125,9 +125,12 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     native.setGrad(handleOf(this, 'grad'), value === null ? 0 : value._handle);
   }
 
-  /** The name of the autograd node that made this tensor, such as 'AddBackward0', or null for a leaf. */
+  /**
+   * The name of the autograd node that made this tensor, such as 'AddBackward0', or null for a leaf. Nodes that are not generated
+   * have a C++ namespace in their name (torch::autograd::CopySlices), which Python's classes of nodes leave out.
+   */
   get gradFn(): string | null {
-    return native.gradFnName(handleOf(this, 'gradFn')) || null;
+    return native.gradFnName(handleOf(this, 'gradFn')).split('::').at(-1) || null;
   }
 
   /** Whether the tensor was released: by dispose(), at the end of its scope, or with its thread. */

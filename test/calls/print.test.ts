@@ -57,6 +57,10 @@ const tensors: [string, string][] = [
   ['torch.tensor([1.5], { requiresGrad: true })', 'torch.tensor([1.5], requires_grad=True)'],
   ['torch.ones([2], { requiresGrad: true }).mul(torch.ones([2]))', 'torch.ones(2, requires_grad=True) * torch.ones(2)'],
   ['torch.ones([3, 3], { requiresGrad: true }).sum()', 'torch.ones(3, 3, requires_grad=True).sum()'],
+  [
+    '((x) => (x.at(0).fill_(2), x))(torch.ones([2], { requiresGrad: true }).mul(1))',
+    '(lambda x: (x[0].fill_(2), x)[1])(torch.ones(2, requires_grad=True) * 1)',
+  ],
   ['torch.arange(20, { dtype: "float64" }).div(3)', 'torch.arange(20, dtype=torch.float64) / 3'],
   ['torch.ones([2, 3]).t()', 'torch.ones(2, 3).t()'],
   ['torch.empty([2, 3], { device: "meta" })', 'torch.empty(2, 3, device="meta")'],
