@@ -99,28 +99,35 @@ function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknow
 const argumentsOf = ({ signature: { params }, values, given }: Bound): unknown[] =>
   params.map((param, i) => argumentOf(param, values[i], given[i]));
 
-/** The candidates of a public function's name: the overloads of its op, if any, then the hand-written signatures. */
+/**
+ * The candidates of a public function's name: the overloads of its op, if any, then the hand-written signatures, then overloads
+ * that take the name of a dimension, for which `null` is a value too.
+ */
 interface PublicSite {
   readonly site: Site;
-  readonly ops: number;
+  readonly signatures: readonly Signature[];
   readonly run: readonly Implementation[];
 }
+
+const takesName = ({ params }: Signature) => params.some(({ type }) => type.base === Kind.Dimname && !type.list);
 
 /** For callPublic: created on the first call that no fast path took. */
 export function publicSite(space: string, name: string, rows: readonly number[]): PublicSite {
   const { signatures, run } = entryOf(space, name);
-  const site = siteOf(name, [...rows.map(signature), ...signatures], space === 'Tensor');
-  return { site, ops: rows.length, run };
+  const ops = rows.map(signature);
+  const candidates = [...ops.filter((op) => !takesName(op)), ...signatures, ...ops.filter(takesName)];
+  return { site: siteOf(name, candidates, space === 'Tensor'), signatures, run };
 }
 
 /** Calls a public function: its op if that takes the call, else the hand-written implementation. */
-export function callPublic({ site, ops, run: implementations }: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
-  const { name, candidates, method } = site;
+export function callPublic(callee: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
+  const { site, signatures, run: implementations } = callee;
+  const { name, method } = site;
   if (method && !isTensor(self)) throw notThis(name, self);
   const before = secondNames();
   const found = bound(site, readCall(passed), bare(self));
   if (found.signature.number >= 0) return run(found);
-  const number = candidates.indexOf(found.signature) - ops;
+  const number = signatures.indexOf(found.signature);
   const result = withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(found)));
   return resultAsGiven(result, before);
 }

@@ -56,6 +56,8 @@ const activations: Line[] = [
     `F.${name}(v)`,
     `F.${name}(seq)`,
     `F.${name}(x, { dim: 1, dtype: "float64" })`,
+    `F.${name}(x, null)`,
+    `F.${name}(x, { dim: null, dtype: "float64" })`,
     `F.${name}(i, { dim: 1, dtype: "float32" })`,
     `F.${name}(x, 5)`,
   ]),
