@@ -205,6 +205,18 @@ TEST(EmitDts, ARuleMakesItsArgumentsTypeParameters) {
             std::string::npos);
 }
 
+TEST(EmitDts, AnOpInPlaceThatReshapesHasTheTypeOfTheRule) {
+  Spec spec;
+  spec.type_rules = {rule("t", {{"self", Base::Tensor}}, "TensorOf<Turned<$self>>")};
+  spec.type_rules[0].reshapes = true;
+  const Files files =
+      emitted({op("t_(Tensor !self) -> Tensor"), op("t.out(Tensor self, *, Tensor >out) -> Tensor")}, spec);
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "t_<").at(0),
+            "t_<TSelf extends Tensor>(this: TSelf): TensorOf<Turned<TSelf>>;");
+  EXPECT_NE(lines_of(files, "functions.d.ts", "t<").at(0).find("): Result<K, TOut>;"), std::string::npos)
+      << "a tensor given as out keeps its type";
+}
+
 TEST(EmitDts, StringsHaveTheirWords) {
   Spec spec;
   StringRule named;

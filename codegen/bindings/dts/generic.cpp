@@ -89,7 +89,8 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
       target->type = type;
     }
   }
-  if (returned != nullptr) {
+  const bool kept = returned != nullptr && (returned->out || rule == nullptr || !rule->reshapes);
+  if (kept) {
     shape.result = type_parameter_name(*returned);
   } else if (rule != nullptr) {
     std::vector<std::string> results;
@@ -104,7 +105,7 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
     const std::map<std::string, std::string> as_list{{argument.name, "readonly [TFirst, ..." + name + "]"}};
     shape.spread_parameter = name;
     shape.spread_check = check_of(rule, argument, declaration, as_list);
-    shape.spread_result = returned != nullptr ? shape.result : instantiate(rule->results[0], declaration, as_list);
+    shape.spread_result = kept ? shape.result : instantiate(rule->results[0], declaration, as_list);
   }
 }
 

@@ -80,6 +80,7 @@ struct TypeRule {
   };
   std::set<std::string> ops;  // ATen names
   std::vector<Bind> binds;
+  bool reshapes = false;                      // the op in place gives its tensor the shape of the result
   bool newer = false;                         // for overloads that not every libtorch has, so the rule may be unused
   std::set<std::string> ignores;              // dimensions that do not matter to the result
   std::vector<std::string> results;           // TypeScript types, with $name for the type of an argument

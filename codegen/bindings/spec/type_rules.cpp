@@ -97,6 +97,7 @@ std::vector<TypeRule> load_type_rules(const std::filesystem::path& path) {
         }
       }
       rule.newer = node["newer"] && node["newer"].as<bool>();
+      rule.reshapes = node["reshapes"] && node["reshapes"].as<bool>();
       for (const YAML::Node& argument : node["ignores"]) rule.ignores.insert(argument.as<std::string>());
       if (node["result"]) rule.results.push_back(node["result"].as<std::string>());
       for (const YAML::Node& result : node["results"]) rule.results.push_back(result.as<std::string>());

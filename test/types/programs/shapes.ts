@@ -147,6 +147,19 @@ export const gather = a.gather(0, torch.zeros([2, 3], { dtype: 'int64' }));
 export const oneHot = torch.nn.functional.oneHot(i, 5);
 export const detached = cube.detach().clone().contiguous();
 
+// In place, with another shape.
+export const unsqueezeInPlace = torch.zeros([2, 3]).unsqueeze_(-1);
+export const squeezeInPlace = torch.zeros([1, 2, 1]).squeeze_();
+export const squeezeDimInPlace = torch.zeros([1, 2, 1]).squeeze_(0);
+export const turnedInPlace = torch.zeros([2, 3]).t_();
+export const transposeInPlace = torch.zeros([2, 3, 4]).transpose_(0, 2);
+export const swapdimsInPlace = torch.zeros([2, 3, 4]).swapdims_(1, 2);
+export const swapaxesInPlace = torch.zeros([2, 3, 4]).swapaxes_(0, 1);
+export const asStrided = torch.zeros([6]).asStrided([2, 2], [3, 1]);
+export const asStridedInPlace = torch.zeros([6]).asStrided_([2, 2], [3, 1]);
+export const resizedInPlace = torch.zeros([6]).resize_([3, 5]);
+export const resizedSpread = torch.zeros([6]).resize_(4, 2);
+
 // Reductions.
 export const sum = cube.sum();
 export const sumDim = cube.sum(1);
