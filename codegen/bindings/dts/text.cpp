@@ -259,9 +259,7 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
   const auto required = static_cast<size_t>(
       std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
   for (size_t given = shape.positional.size(); given-- > 0;) {
-    // Callers who name a required argument usually name all but the first.
-    const bool usual = given <= 1 || given == required;
-    if (!usual && (mixtures == Mixtures::Few || given < required)) continue;
+    if (mixtures == Mixtures::Few && given > 1 && given != required) continue;
     const auto split = shape.positional.begin() + static_cast<std::ptrdiff_t>(given);
     std::vector<Parameter> options(split, shape.positional.end());
     options.insert(options.end(), shape.named.begin(), shape.named.end());
