@@ -20,15 +20,21 @@ export type Params<O> = Iterable<Parameter> | Iterable<GivenGroup<O>>;
 /** The arguments of a built-in optimizer. */
 export type Arguments<O> = [params: Params<O>, options?: O];
 
+/** Options of which every one has a value. `Required` would leave `undefined` with exactOptionalPropertyTypes. */
+export type Filled<O> = { [K in keyof O]-?: Exclude<O[K], undefined> };
+
 /**
  * A group as the optimizer keeps it: every option has a value. The learning rate has the type of a number, so that a program
  * can compute with it; only if a tensor was given, it is that tensor.
  */
-export type ParamGroup<O> = { params: Tensor[] } & Required<
+export type ParamGroup<O> = { params: Tensor[] } & Filled<
   O extends { lr?: unknown } ? Omit<O, 'lr'> & { lr: number } : O
 > & {
     [more: string]: any;
   };
+
+/** The group that `begin` and `update` get. Where an optimizer is any one, its class may have declared any options. */
+export type OwnGroup<O> = string extends keyof O ? any : ParamGroup<O>;
 
 /** The learning rate of a group as a number. */
 export const rateIn = ({ lr }: { lr?: unknown }): number => (isTensor(lr) ? (lr.item() as number) : (lr as number));

@@ -14,7 +14,16 @@ import { disposesMore } from '../tensor/places';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import type { Due } from './fused';
-import { completed, demandGroups, type GivenGroup, groupsOf, type ParamGroup, type Params } from './groups';
+import {
+  completed,
+  demandGroups,
+  type Filled,
+  type GivenGroup,
+  groupsOf,
+  type OwnGroup,
+  type ParamGroup,
+  type Params,
+} from './groups';
 import {
   type OptimizerHookHandle,
   type OptimizerHookOptions,
@@ -44,7 +53,7 @@ export const stepCounts = new WeakMap<Optimizer<any>, number>();
  */
 export abstract class Optimizer<O extends object = Record<string, any>> {
   /** The options of groups that do not have their own. */
-  readonly defaults: Required<O>;
+  readonly defaults: Filled<O>;
   /** The groups. Their options may be changed at any time: `optimizer.paramGroups[0].lr = 0.01`. */
   paramGroups: ParamGroup<O>[] = [];
   /** The state of each parameter that took part in a step, under Python's names. */
@@ -57,7 +66,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   constructor(params: Params<O>, defaults: O) {
     const fn = this._name();
     if (typeof defaults !== 'object' || defaults === null) throw argumentError(fn, 'defaults', 'an object', defaults);
-    this.defaults = { ...defaults } as Required<O>;
+    this.defaults = { ...defaults } as Filled<O>;
     // Also a program may put a state here. Not enumerable, so that it prints and compares as any Map.
     const set = (parameter: Tensor, state: ParamState) => {
       this.#unchecked.add(parameter);
@@ -244,12 +253,12 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   _accept(_fn: string, _parameter: Tensor, _grad: Tensor, _group: ParamGroup<O>): void {}
 
   /** The first state of a parameter, under the names that the state dict uses. The optimizer owns its tensors. */
-  protected begin(_parameter: Tensor, _group: ParamGroup<O>, _grad: Tensor): ParamState {
+  protected begin(_parameter: Tensor, _group: OwnGroup<O>, _grad: Tensor): ParamState {
     return {};
   }
 
   /** Changes a parameter and its state. Gradients are not recorded; other tensors that are made are released. */
-  protected update(_parameter: Tensor, _grad: Tensor, _state: ParamState, _group: ParamGroup<O>): void {
+  protected update(_parameter: Tensor, _grad: Tensor, _state: ParamState, _group: OwnGroup<O>): void {
     const fn = this._name();
     throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${fn}: expected a class with a method update`);
   }

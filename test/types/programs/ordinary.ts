@@ -278,3 +278,8 @@ export function parts(x: Tensor): number {
   const some = new RandomSampler(dataset, true, { numSamples: 3 });
   return new ConcatDataset([train!, new Subset(x, [0, 1]), x]).length + loader.length! + rank.length + some.length;
 }
+
+/** Groups of an optimizer, of which every option has a value. */
+export function momenta(optimizer: torch.optim.Adam): number[] {
+  return optimizer.paramGroups.flatMap(({ betas: [first, second], lr, eps }) => [first * lr, second + eps]);
+}
