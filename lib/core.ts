@@ -125,7 +125,7 @@ export function full(...passed: unknown[]): Tensor {
   const { positional, keys, values } = readCall(passed);
   const options = optionsOf(keys ?? [], values);
   const value = positional.length > 1 ? positional[1] : options.fillValue;
-  const decided = value === undefined || options.dtype !== undefined || options.out !== undefined;
+  const decided = value === undefined || (options.dtype ?? options.out ?? null) !== null;
   const dtype = decided ? {} : { dtype: scalarDtype('full', value as Scalar) };
   fullSite ??= functionSite('full', rows('full'));
   return callFunction(fullSite, [...positional, { ...options, ...dtype }]) as Tensor;

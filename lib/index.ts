@@ -112,8 +112,8 @@ registerKinds({
   handWritten: functionsIn(torch).filter((fn) => !likeOps.includes(fn)),
 });
 
-// torch.async has the ops and backward.
-const recordable = { ...module_, backward: torch.backward, ops };
+// torch.async has the ops, and what is called as an op.
+const recordable = { ...module_, full: torch.full, backward: torch.backward, ops };
 reportMissingNames('torch.async', recordable);
 module_.async = makeAsync(recordable);
 module_.run = makeRun(module_);

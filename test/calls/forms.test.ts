@@ -10,6 +10,24 @@ const x = () =>
     [4, 5, 6],
   ]);
 
+test('full has the dtype of its value unless another is given, also in torch.async and torch.run', async () => {
+  using _scope = torch.openScope();
+  for (const options of [{}, { dtype: undefined }, { dtype: null }, { out: undefined }]) {
+    for (const [value, dtype] of [
+      [1, 'float32'],
+      [1n, 'int64'],
+      [true, 'bool'],
+    ] as const) {
+      expect(untyped.full([1], value, options).dtype).toBe(dtype);
+      expect(untyped.full({ size: [1], fillValue: value, ...options }).dtype).toBe(dtype);
+      expect((await untyped.async.full([1], value, options)).dtype).toBe(dtype);
+      expect((await torch.run((t) => t.full([1], value, options as object))).dtype).toBe(dtype);
+    }
+  }
+  expect((await torch.async.full([1], 1, { dtype: 'int32' })).dtype).toBe('int32');
+  expect((await torch.async.full([1], Promise.resolve(1) as never)).dtype).toBe('float32');
+});
+
 test(
   'positional, named, mixed and default arguments give the same result',
   inScope(() => {
