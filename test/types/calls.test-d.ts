@@ -65,6 +65,10 @@ torch.sum(a, [0, 1], true, { dtype: 'float64' });
 torch.sum(a, 1, { keepdim: true });
 torch.sum(a, { dim: [1], keepdim: true, dtype: null });
 torch.sum({ self: a, dim: null, out: b });
+// undefined is an argument that is not given.
+a.argmax(undefined, { keepdim: true });
+torch.conv2d(a, b, undefined, { padding: 1 });
+functional.linear(a, b, undefined);
 a.sum([1], true);
 a.sum({ dim: [1], keepdim: true });
 a.sum({ dtype: 'int64' });

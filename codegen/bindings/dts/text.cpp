@@ -114,7 +114,12 @@ std::string form(const CallShape& shape, const std::vector<Parameter>& positiona
                  const std::vector<Parameter>& options, bool options_optional, bool complete = false) {
   const bool required_after = !options.empty() && !options_optional;
   std::string text = receiver_text(shape);
-  const std::string list = list_text(positional, ", ", !required_after);
+  std::vector<Parameter> before = positional;
+  // What may be omitted at the end may be undefined before options.
+  for (Parameter& parameter : before) {
+    if (required_after && parameter.optional) parameter.type += " | undefined";
+  }
+  const std::string list = list_text(before, ", ", !required_after);
   if (!text.empty() && !list.empty()) text += ", ";
   text += list;
   if (!options.empty()) {
