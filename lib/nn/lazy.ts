@@ -74,7 +74,7 @@ export class LazyLinear extends Linear {
   }
 
   override resetParameters(): void {
-    if (!isEmpty(this.weight) && this.inFeatures !== 0) super.resetParameters();
+    if (!isEmpty(this.weight)) super.resetParameters();
   }
 }
 
@@ -105,7 +105,7 @@ function lazyConv<P extends unknown[], S extends Spec>(name: string, Like: ConvC
     }
 
     override resetParameters(): void {
-      if (!isEmpty(this.weight) && this.inChannels !== 0) super.resetParameters();
+      if (!isEmpty(this.weight)) super.resetParameters();
     }
   };
   Object.defineProperty(cls, 'name', { value: name });

@@ -29,8 +29,13 @@ test('the bias of a layer without inputs is 0, not what the memory had', () => {
     for (let i = 0; i < 20; i++) {
       torch.full([5], 7).dispose(); // The next tensor of this size gets this memory.
       const net = new nn.Linear(0, 5);
-      expect(net.bias!.toArray()).toEqual([0, 0, 0, 0, 0]);
-      net.dispose();
+      torch.full([5], 7).dispose();
+      const lazy = new nn.LazyLinear(5);
+      lazy.forward(torch.zeros([2, 0]));
+      for (const one of [net, lazy]) {
+        expect(one.bias!.toArray()).toEqual([0, 0, 0, 0, 0]);
+        one.dispose();
+      }
     }
   });
 });
