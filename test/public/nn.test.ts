@@ -136,6 +136,7 @@ const pooling: Line[] = [
   'F.lpPool1d(seq, 2, 3)',
   'F.lpPool1d(seq, 1.5, 2, 1, true)',
   'F.lpPool2d(img, 2, 2)',
+  'F.lpPool2d(img.long(), 1, 2)',
   'F.lpPool2d(img, 3, [2, 1], { stride: 1, ceilMode: true })',
   ...[
     ['maxUnpool1d', 'maxPool1d(seq, 2, { returnIndices: true })'],

@@ -139,11 +139,10 @@ const powerAverage =
     const average = dims === 1 ? aten.avgPool1d! : nn[`avgPool${dims}d`]!;
     const out: Tensor = average(input.pow(normType), kernel, stride ?? [], 0, ceilMode);
     const count = kernel.reduce((all, size) => all * Number(size), 1); // a size may be a bigint
-    return out
-      .sign()
-      .mul(out.abs().relu())
-      .mul(count)
-      .pow(1 / normType);
+    const powers = out.sign().mul(out.abs().relu()).mul(count);
+    // The exponent is a float, also where its value is an integer: the root of integers is a float.
+    const isExact = powers.isFloatingPoint() || powers.isComplex();
+    return (isExact ? powers : powers.div(1)).pow(1 / normType);
   };
 
 define(['nn.functional'], {
