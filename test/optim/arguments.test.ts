@@ -59,3 +59,16 @@ test('averages of weights, and the epoch of schedules in sequence', () => {
     refused(sequence, epochs, ARGUMENT, /SequentialLR: argument 'lastEpoch': expected an integer of -1 or more/);
   });
 });
+
+test('schedules of schedules name the element that is not one', () => {
+  const { ChainedScheduler, SequentialLR, StepLR } = optim.lrScheduler;
+  const sgd = new optim.SGD([torch.ones([2])], { lr: 1 });
+  const step = new StepLR(sgd, 2);
+  for (const make of [
+    (list: unknown) => new ChainedScheduler(list),
+    (list: unknown) => new SequentialLR(sgd, list, [1]),
+  ]) {
+    refused(make, [[step, null]], ARGUMENT, /argument 'schedulers\[1\]': expected a scheduler, got null/);
+    refused(make, [[], step], ARGUMENT, /argument 'schedulers': expected a list of one scheduler or more/);
+  }
+});

@@ -9,9 +9,10 @@ import { at, demand, demandThat, type Given, perGroup, read } from './arguments'
 import { copied, demandOptimizer, groupsOf, LRScheduler, type SchedulerStateDict, stateOf } from './scheduler';
 
 function schedulersOf(fn: string, schedulers: unknown, optimizer?: Optimizer<any>): LRScheduler<object>[] {
-  const isList =
-    Array.isArray(schedulers) && schedulers.length > 0 && schedulers.every((one) => one instanceof LRScheduler);
+  const isList = Array.isArray(schedulers) && schedulers.length > 0;
   if (!isList) throw argumentError(fn, 'schedulers', 'a list of one scheduler or more', schedulers);
+  const wrong = schedulers.findIndex((one) => !(one instanceof LRScheduler));
+  if (wrong >= 0) throw argumentError(fn, `schedulers[${wrong}]`, 'a scheduler', schedulers[wrong]);
   const first = optimizer ?? (schedulers[0] as LRScheduler).optimizer;
   const other = schedulers.findIndex((one: LRScheduler) => one.optimizer !== first);
   if (other >= 0) throw refusal(fn, `schedulers[${other}]`, 'a scheduler of the same optimizer', 'one of another');
