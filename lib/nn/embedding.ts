@@ -35,7 +35,7 @@ function weightOf(
   if (weight.ndim !== 2 || weight.shape[0] !== rows || weight.shape[1] !== columns) {
     throw argumentError(nameOf(name), '_weight', `a Tensor of shape [${rows}, ${columns}]`, weight);
   }
-  return weight instanceof Parameter ? weight : new Parameter(weight);
+  return new Parameter(weight); // not the parameter itself, which `freeze` would freeze for all of its users
 }
 
 function drawn(weight: Parameter, padding: number | null): Parameter {

@@ -146,3 +146,15 @@ test('embeddings of a given table', () => {
     expect(thrown(make)).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', message: expect.stringContaining(text) });
   }
 });
+
+test('a table that is a parameter stays trained', () => {
+  for (const cls of [nn.Embedding, nn.EmbeddingBag] as const) {
+    const trained = new nn.Embedding(3, 2);
+    const frozen = cls.fromPretrained(trained.weight);
+    expect([trained.weight.requiresGrad, frozen.weight.requiresGrad]).toEqual([true, false]);
+    torch.noGrad(() => trained.weight.fill_(7)); // as in Python, the memory is that of the table
+    expect(frozen.weight.toArray()).toEqual(trained.weight.toArray());
+    trained.dispose();
+    frozen.dispose();
+  }
+});
