@@ -331,7 +331,10 @@ export class Module {
     return this.#stateHooks().beforeLoad.add('registerLoadStateDictPreHook', hook);
   }
 
-  /** Calls `hook(module, incompatibleKeys)` after a state dict was loaded. It may change the lists of keys. */
+  /**
+   * Calls `hook(module, incompatibleKeys)` after a state dict was loaded, those of inner modules first. It may change the lists of
+   * keys, for which the dict is refused only afterwards.
+   */
   registerLoadStateDictPostHook(hook: LoadStateDictPostHook): HookHandle {
     return this.#stateHooks().afterLoad.add('registerLoadStateDictPostHook', hook);
   }

@@ -276,6 +276,15 @@ function copyOf(dict: unknown): StateDict {
   return made;
 }
 
+/** The hooks that are called after loading: as in Python, those of inner modules first. */
+function hooksAfterLoad(module: Module, seen = new Set<Module>()): [module: Module, hook: LoadStateDictPostHook][] {
+  if (seen.has(module)) return [];
+  seen.add(module);
+  const inner = module._children().flatMap(([, child]) => hooksAfterLoad(child, seen));
+  const own = module._state.hooks?.afterLoad.all() ?? [];
+  return [...inner, ...own.map((hook): [Module, LoadStateDictPostHook] => [module, hook])];
+}
+
 export function loadState(module: Module, dict: unknown, options: LoadStateDictOptions): IncompatibleKeys {
   const { strict = true, assign = false } = ownOptions('loadStateDict', options, ['strict', 'assign']);
   if (typeof strict !== 'boolean') throw argumentError('loadStateDict', 'strict', 'a boolean', strict);
@@ -288,15 +297,16 @@ export function loadState(module: Module, dict: unknown, options: LoadStateDictO
       missingKeys: found.missing,
       unexpectedKeys: Object.keys(given).filter((key) => !found.used.has(key)),
     };
-    for (const [, inner] of module._tree()) {
-      for (const hook of inner._state.hooks?.afterLoad.all() ?? []) asUser(() => hook(inner, keys));
-    }
-    refuseMisfits('loadStateDict', module, keys, found.misfits, strict);
+    const hooks = hooksAfterLoad(module);
+    // Hooks may allow keys that differ, and are called when the tensors are there.
+    refuseMisfits('loadStateDict', module, keys, found.misfits, strict && hooks.length === 0);
     inGradMode(false, () => {
       if (assign) assignAll(found.copies);
       else for (const [{ target }, value] of found.copies) copy(target, value);
     });
     for (const [inner, state] of found.extras) asUser(() => inner.setExtraState!(state));
+    for (const [inner, hook] of hooks) asUser(() => hook(inner, keys));
+    refuseMisfits('loadStateDict', module, keys, [], strict);
     return keys;
   }, false);
 }

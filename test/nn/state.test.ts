@@ -113,3 +113,31 @@ test('a dict that was not awaited is refused, also if keys may be missing', () =
   expect(net.loadStateDict({}, { strict: false }).missingKeys).toEqual(['weight', 'bias']);
   net.dispose();
 });
+
+test('hooks after loading see the loaded values, inner modules first, and may allow other keys', () => {
+  const net = new nn.Sequential(new nn.Linear(1, 1, { bias: false }), new nn.Linear(1, 1, { bias: false }));
+  const seen: unknown[] = [];
+  const note = (module: InstanceType<typeof nn.Module>) =>
+    void seen.push([module.constructor.name, ...module.parameters().map((one) => one.item())]);
+  net.registerLoadStateDictPostHook(note);
+  for (const layer of net) layer.registerLoadStateDictPostHook(note);
+  const { '0.weight': first, '1.weight': second } = torch.scope(() => ({
+    '0.weight': torch.full([1, 1], 3),
+    '1.weight': torch.full([1, 1], 5),
+  }));
+  const dict = { '0.weight': first, '1.weight': second };
+  net.loadStateDict(dict);
+  expect(seen.splice(0)).toEqual([
+    ['Linear', 3],
+    ['Linear', 5],
+    ['Sequential', 3, 5],
+  ]);
+  expect(thrown(() => net.loadStateDict({ ...dict, other: first })).message).toMatch(/unexpected keys: other$/);
+  expect(thrown(() => net.loadStateDict({ ...dict, '1.weight': torch.ones([2]) })).message).toMatch(/expected shape/);
+  seen.splice(0);
+  net.registerLoadStateDictPostHook((_, keys) => void keys.unexpectedKeys.splice(0));
+  expect(net.loadStateDict({ ...dict, other: first }).unexpectedKeys).toEqual([]);
+  expect(seen.length).toBe(3);
+  torch.disposeAll(dict);
+  net.dispose();
+});
