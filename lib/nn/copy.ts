@@ -5,8 +5,9 @@ import { inGradMode } from '../autograd/mode';
 import { NativeObject } from '../call/object';
 import { codedError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
+import { onFirstForward } from './first-forward';
 import type { Module } from './module';
-import { Buffer, held, owned, Parameter, UninitializedBuffer } from './parameter';
+import { Buffer, held, owned, Parameter, UninitializedBuffer, UninitializedParameter } from './parameter';
 import { isOfModel } from './registration';
 import { attach } from './utils/computed';
 
@@ -69,6 +70,7 @@ function copyOf(module: Module, made: Made): Module {
   for (const [name, { method }] of module._state.computed) {
     attach(copy, name, method, (copy as unknown as Record<string, Tensor>)[name]!);
   }
+  if (module._state.firstForward !== null) onFirstForward(copy, module._state.firstForward);
   return copy;
 }
 
@@ -97,10 +99,15 @@ function copyOfModel(model: ScriptModule, made: Made): ScriptModule {
 }
 
 function copyOfTensor(tensor: Tensor): Tensor {
+  const { requiresGrad } = tensor;
+  if (tensor instanceof UninitializedParameter) {
+    const { dtype, device } = tensor;
+    return new (tensor.constructor as typeof UninitializedParameter)({ requiresGrad, dtype, device });
+  }
   const copy = inGradMode(false, () => tensor.clone() as Tensor);
   try {
     if (tensor instanceof Parameter) {
-      return new (tensor.constructor as typeof Parameter)(copy, { requiresGrad: tensor.requiresGrad });
+      return new (tensor.constructor as typeof Parameter)(copy, { requiresGrad });
     }
     if (tensor instanceof Buffer) return new Buffer(copy, { persistent: tensor.persistent });
     const own = held(copy);

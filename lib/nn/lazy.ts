@@ -1,9 +1,10 @@
 /** Modules that take the number of input features from their first input. */
-import type { HookHandle } from '../tensor/hook-list';
+import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, orNull, read, type Spec, type Values } from './arguments';
 import * as conv from './conv';
-import { demandTensor } from './inputs';
+import { onFirstForward } from './first-forward';
+import { demandDims, demandTensor, forwardOf } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import type { Module } from './module';
 import * as norm from './normalization';
@@ -39,21 +40,18 @@ function materialize(tensor: Tensor | null | undefined, shape: readonly number[]
 }
 
 /** Calls `infer` with the first input, then makes the module an ordinary one of class `like`. */
-function inferOnFirstForward(
-  module: Lazy,
+function inferOnFirstForward<M extends Lazy>(
+  module: M,
   lazy: { prototype: Module },
   like: { prototype: Module },
-  infer: (input: Tensor) => void,
+  infer: (module: M, input: unknown) => void,
 ): void {
-  const handle: HookHandle = module.registerForwardPreHook((_, [input]) => {
-    demandTensor(module, 'input', input);
-    if ([module.weight, module.bias, module.runningMean].some(isEmpty)) {
-      infer(input);
-      module.resetParameters();
-    } else infer(input);
-    handle.remove();
+  onFirstForward(module, (called: M, input) => {
+    const hasNoShape = [called.weight, called.bias, called.runningMean].some(isEmpty);
+    infer(called, input);
+    if (hasNoShape) called.resetParameters();
     // An instance of a program's subclass keeps its class.
-    if (Object.getPrototypeOf(module) === lazy.prototype) Object.setPrototypeOf(module, like.prototype);
+    if (Object.getPrototypeOf(called) === lazy.prototype) Object.setPrototypeOf(called, like.prototype);
   });
 }
 
@@ -66,10 +64,15 @@ export class LazyLinear extends Linear {
     super({ inFeatures: 0, outFeatures: 0, ...others });
     makeUninitialized(this, ['weight', 'bias']);
     this.outFeatures = outFeatures;
-    inferOnFirstForward(this, LazyLinear, Linear, (input) => {
-      this.inFeatures = input.shape.at(-1)!;
-      materialize(this.weight, [outFeatures, this.inFeatures]);
-      materialize(this.bias, [outFeatures]);
+    inferOnFirstForward<Linear>(this, LazyLinear, Linear, (module, input) => {
+      demandTensor(module, 'input', input);
+      const features = input.shape.at(-1);
+      if (features === undefined) {
+        throw argumentError(forwardOf(module), 'input', 'a Tensor of 1 or more dimensions', input);
+      }
+      module.inFeatures = features;
+      materialize(module.weight, [outFeatures, features]);
+      materialize(module.bias, [outFeatures]);
     });
   }
 
@@ -96,11 +99,17 @@ function lazyConv<P extends unknown[], S extends Spec>(name: string, Like: ConvC
       const transposed = 'outputPadding' in given;
       makeUninitialized(this, ['weight', 'bias']);
       this.outChannels = outChannels;
-      inferOnFirstForward(this, cls, Like, (input) => {
-        this.inChannels = input.shape.at(-1 - kernelSize.length)!;
-        const shape = transposed ? [this.inChannels, outChannels / groups] : [outChannels, this.inChannels / groups];
-        materialize(this.weight, [...shape, ...kernelSize]);
-        materialize(this.bias, [outChannels]);
+      inferOnFirstForward<conv.ConvNd>(this, cls, Like, (module, input) => {
+        const count = kernelSize.length;
+        demandDims(module, input, [count + 1, count + 2]);
+        const channels = input.shape.at(-1 - count)!;
+        if (channels % groups !== 0) {
+          throw argumentError(forwardOf(module), 'input', `a multiple of ${groups} channels`, input);
+        }
+        module.inChannels = channels;
+        const shape = transposed ? [channels, outChannels / groups] : [outChannels, channels / groups];
+        materialize(module.weight, [...shape, ...kernelSize]);
+        materialize(module.bias, [outChannels]);
       });
     }
 
@@ -150,16 +159,17 @@ export type LazyNormClass = new (
   ...args: Args<NormArgs, typeof normArguments>
 ) => norm.NormBase & { forward(input: Tensor): Tensor };
 
-/** A normalization whose `numFeatures` come from its first input. */
-function lazyNorm(name: string, Like: NormClass, isInstance: boolean, dims: number): LazyNormClass {
+/** A normalization whose `numFeatures` come from its first input, of `dims` dimensions. */
+function lazyNorm(name: string, Like: NormClass, isInstance: boolean, dims: readonly number[]): LazyNormClass {
   const cls = class extends (Like as new (...args: any[]) => norm.NormBase) {
     constructor(...passed: unknown[]) {
       super({ ...read(name, normArguments, passed), numFeatures: 0 });
       makeUninitialized(this, ['weight', 'bias', 'runningMean', 'runningVar']);
-      inferOnFirstForward(this, cls, Like as unknown as { prototype: Module }, (input) => {
-        this.numFeatures = input.shape[isInstance && input.ndim === dims ? 0 : 1]!;
-        for (const tensor of [this.weight, this.bias, this.runningMean, this.runningVar]) {
-          materialize(tensor, [this.numFeatures]);
+      inferOnFirstForward<norm.NormBase>(this, cls, Like as unknown as { prototype: Module }, (module, input) => {
+        demandDims(module, input, dims);
+        module.numFeatures = input.shape[isInstance && input.ndim === dims[0] ? 0 : 1]!;
+        for (const tensor of [module.weight, module.bias, module.runningMean, module.runningVar]) {
+          materialize(tensor, [module.numFeatures]);
         }
       });
     }
@@ -176,12 +186,12 @@ function lazyNorm(name: string, Like: NormClass, isInstance: boolean, dims: numb
   };
 }
 
-export const LazyBatchNorm1d = lazyNorm('LazyBatchNorm1d', norm.BatchNorm1d, false, 2);
-export const LazyBatchNorm2d = lazyNorm('LazyBatchNorm2d', norm.BatchNorm2d, false, 3);
-export const LazyBatchNorm3d = lazyNorm('LazyBatchNorm3d', norm.BatchNorm3d, false, 4);
-export const LazyInstanceNorm1d = lazyNorm('LazyInstanceNorm1d', norm.InstanceNorm1d, true, 2);
-export const LazyInstanceNorm2d = lazyNorm('LazyInstanceNorm2d', norm.InstanceNorm2d, true, 3);
-export const LazyInstanceNorm3d = lazyNorm('LazyInstanceNorm3d', norm.InstanceNorm3d, true, 4);
+export const LazyBatchNorm1d = lazyNorm('LazyBatchNorm1d', norm.BatchNorm1d, false, [2, 3]);
+export const LazyBatchNorm2d = lazyNorm('LazyBatchNorm2d', norm.BatchNorm2d, false, [4]);
+export const LazyBatchNorm3d = lazyNorm('LazyBatchNorm3d', norm.BatchNorm3d, false, [5]);
+export const LazyInstanceNorm1d = lazyNorm('LazyInstanceNorm1d', norm.InstanceNorm1d, true, [2, 3]);
+export const LazyInstanceNorm2d = lazyNorm('LazyInstanceNorm2d', norm.InstanceNorm2d, true, [3, 4]);
+export const LazyInstanceNorm3d = lazyNorm('LazyInstanceNorm3d', norm.InstanceNorm3d, true, [4, 5]);
 export type LazyConv1d = InstanceType<typeof LazyConv1d>;
 export type LazyConv2d = InstanceType<typeof LazyConv2d>;
 export type LazyConv3d = InstanceType<typeof LazyConv3d>;

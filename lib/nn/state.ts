@@ -8,6 +8,7 @@ import { asUser } from '../lifetimes/user-code';
 import { HookList } from '../tensor/hook-list';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
+import type { FirstForward } from './first-forward';
 import type { CallHooks } from './hooks';
 import type { Module } from './module';
 import {
@@ -71,6 +72,8 @@ export class ModuleState {
   readonly retired = new Set<WeakRef<{ dispose(): void }>>();
   /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
   readonly keys = new Map<string, string>();
+  /** Of a lazy module, until then. */
+  firstForward: FirstForward | null = null;
   /** Null without hooks. */
   calls: CallHooks | null = null;
   hooks: StateHooks | null = null;
