@@ -131,7 +131,9 @@ export function defaultCollate(samples: Iterable<unknown>): any {
 }
 
 /** One sample without a batch: typed arrays become tensors. */
-export function defaultConvert(sample: unknown): any {
+export const defaultConvert = (sample: unknown): any => converted(sample, null);
+
+function converted(sample: unknown, around: Around | null): unknown {
   if (isTensor(sample)) return sample;
   if (isTypedArray(sample)) {
     const shared = fromTypedArray(sample as never) as Tensor;
@@ -141,10 +143,12 @@ export function defaultConvert(sample: unknown): any {
       shared.dispose();
     }
   }
-  if (Array.isArray(sample)) return sample.map(defaultConvert);
-  if (isMap(sample)) return new Map([...sample].map(([key, inner]) => [key, defaultConvert(inner)]));
-  if (!isPlainObject(sample)) return sample;
+  const isList = Array.isArray(sample);
+  if (!isList && !isMap(sample) && !isPlainObject(sample)) return sample;
+  const here = within('utils.data.defaultConvert', 'sample', sample, around);
+  if (isList) return sample.map((inner) => converted(inner, here));
+  if (isMap(sample)) return new Map([...sample].map(([key, inner]) => [key, converted(inner, here)]));
   const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(sample)) define(copy, key, defaultConvert(sample[key]));
+  for (const key of Object.keys(sample)) define(copy, key, converted(sample[key], here));
   return copy;
 }

@@ -178,6 +178,7 @@ test('samples that contain themselves', () => {
   object.map.set('object', object);
   for (const sample of [list, map, object]) {
     refused(data.defaultCollate, [[sample]], ARGUMENT, message);
+    refused(data.defaultConvert, [sample], ARGUMENT, message);
     const options = { batchSize: null, numWorkers: 1 };
     refused((each) => new data.DataLoader(each, options)[Symbol.asyncIterator](), [[sample]], ARGUMENT, message);
   }
