@@ -10,6 +10,7 @@ import { isTensor, type Tensor } from '../tensor/tensor';
 import { demandIndices, type Generator, generatorOf, lengthOf, placeOf } from './arguments';
 import type { SampleContext } from './context';
 import { drawing, type Indices, Listed, numbersOf } from './order';
+import { readEach } from './read-each';
 
 /** What a DataLoader reads by index. An array is one too, and so are the rows of a tensor. */
 export interface MapDataset<T = any> {
@@ -118,7 +119,7 @@ export class Subset<T = any> extends Dataset<T> {
     demandIndices('utils.data.Subset', indices);
     const places = Array.from(indices, (index) => placeIn(this.indices, index));
     if (typeof this.dataset.getItems === 'function') return this.dataset.getItems(places, contexts);
-    return places.map((place, i) => this.dataset.getItem(place, contexts?.[i]));
+    return readEach(places.length, (i) => this.dataset.getItem(places[i]!, contexts?.[i]));
   }
   override get [tensors](): unknown {
     return [this.dataset];

@@ -3,12 +3,12 @@ import { native } from '../addon/native';
 import { argumentError, refusal } from '../errors/errors';
 import { scope } from '../lifetimes/scope';
 import { atSite, type Site, siteOfCall } from '../observe/recording';
-import { isTensor } from '../tensor/tensor';
 import { defaultCollate, defaultConvert } from './collate';
 import { SampleContext } from './context';
 import { isBatch, type MapDataset, placeIn, RowDataset, Subset, TensorDataset } from './dataset';
 import { failedPlace } from './failed-place';
 import type { Indices } from './order';
+import { allOf, isPromise, readEach } from './read-each';
 
 const FN = 'utils.data.DataLoader';
 
@@ -57,22 +57,6 @@ function readerOf(dataset: MapDataset): Reader {
 
 /** Whether each batch of the dataset consists of new tensors; `getItems` of the program may give others. */
 export const stacksSamples = (dataset: MapDataset): boolean => readerOf(dataset).by !== 'lists';
-
-export const isPromise = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' &&
-  value !== null &&
-  !isTensor(value) &&
-  typeof (value as { then?: unknown }).then === 'function';
-
-/** Waits for all, so that nothing runs on in a scope that has ended; then throws the error of the first that failed. */
-async function allOf(values: readonly unknown[], failed: (place: number) => void): Promise<unknown[]> {
-  const settled = await Promise.allSettled(values);
-  return settled.map((one, i) => {
-    if (one.status === 'fulfilled') return one.value;
-    failed(i);
-    throw one.reason;
-  });
-}
 
 const NOBODY = (): void => {};
 
@@ -150,21 +134,11 @@ export class Fetcher {
       }
       return Array.isArray(all) && !isBatch(all) && all.some(isPromise) ? allOf(all, (i) => this.#note(list[i]!)) : all;
     }
-    const samples: unknown[] = [];
-    let waits = false;
-    try {
-      for (let i = 0; i < list.length; i++) {
-        this.#note(list[i]!);
-        const sample: unknown = dataset.getItem(this.#reader.place(list[i]!), contexts[i]);
-        waits ||= isPromise(sample);
-        samples.push(sample);
-      }
-    } catch (error) {
-      // Others may be under way: they end first.
-      if (!waits) throw error;
-      return Promise.allSettled(samples).then(() => Promise.reject(error));
-    }
-    return waits ? allOf(samples, (i) => this.#note(list[i]!)) : samples;
+    const samples = readEach(list.length, (i) => {
+      this.#note(list[i]!);
+      return dataset.getItem(this.#reader.place(list[i]!), contexts[i]);
+    });
+    return Array.isArray(samples) && samples.some(isPromise) ? allOf(samples, (i) => this.#note(list[i]!)) : samples;
   }
 
   #batch(samples: unknown, list: readonly number[], site?: Site): unknown {

@@ -7,9 +7,10 @@ import { asUser } from '../lifetimes/user-code';
 import { type Site, siteOfCall } from '../observe/recording';
 import type { Batches } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
-import { batchOf, Fetcher, type Form, isPromise, type Pass, refuseAsync } from './fetch';
+import { batchOf, Fetcher, type Form, type Pass, refuseAsync } from './fetch';
 import { type Limits, limited } from './limited';
 import { isStateful, type PassProgress } from './progress';
+import { isPromise } from './read-each';
 
 const FN = 'utils.data.DataLoader';
 

@@ -6,6 +6,7 @@ import type { Tensor } from '../tensor/tensor';
 import { placeOf } from './arguments';
 import type { SampleContext } from './context';
 import { Dataset, isMapDataset, type MapDataset, mapDatasetOf } from './dataset';
+import { allOf, isPromise, readEach } from './read-each';
 
 const FN = 'utils.data.StackDataset';
 
@@ -14,7 +15,6 @@ type Parts = Record<string, MapDataset | readonly any[] | Tensor>;
 
 const isNamed = (value: unknown): value is Parts =>
   typeof value === 'object' && value !== null && isPlain(value) && !isMapDataset(value);
-const isThenable = (value: unknown): boolean => typeof (value as Partial<Promise<unknown>> | null)?.then === 'function';
 
 /**
  * Datasets of one length side by side: sample i is `[a.getItem(i), b.getItem(i), …]`, or with `{ x: a, y: b }`
@@ -46,8 +46,9 @@ export class StackDataset<T = any> extends Dataset<T> {
   }
   getItem(index: number, context?: SampleContext): T | PromiseLike<T> {
     const place = placeOf(FN, this.length, index);
-    const samples = this.datasets.map((one) => one.getItem(place, context));
-    return samples.some(isThenable) ? Promise.all(samples).then((all) => this._named(all)) : this._named(samples);
+    const samples = readEach(this.datasets.length, (i) => this.datasets[i]!.getItem(place, context));
+    if (!Array.isArray(samples)) return samples;
+    return samples.some(isPromise) ? allOf(samples).then((all) => this._named(all)) : this._named(samples);
   }
   private _place(i: number): string {
     return this.names === null ? `datasets[${i}]` : `datasets.${this.names[i]}`;

@@ -67,3 +67,37 @@ test('workers give the same batches, and nothing is left', async () => {
   expect([seen[1], seen[3]]).toEqual([seen[0], seen[2]]);
   torch.disposeAll(rows.tensors);
 });
+
+test('an error comes after the samples that are under way, whose errors are not lost', async () => {
+  const ended: number[] = [];
+  const later = {
+    length: 2,
+    getItem: async (i: number) => {
+      await new Promise(setImmediate);
+      ended.push(i);
+      throw new Error('later');
+    },
+  };
+  const atOnce = {
+    length: 2,
+    getItem: (): never => {
+      throw new Error('at once');
+    },
+  };
+  const either = { length: 2, getItem: (i: number) => (i === 0 ? later : atOnce).getItem(i) };
+  const unhandled = jest.fn();
+  process.on('unhandledRejection', unhandled);
+  try {
+    await expect(new StackDataset(later, atOnce).getItem(0)).rejects.toThrow('at once');
+    expect(ended.splice(0)).toEqual([0]);
+    await expect(new StackDataset(later, later).getItem(1)).rejects.toThrow('later');
+    expect(ended.splice(0)).toEqual([1, 1]);
+    await expect(new torch.utils.data.Subset(either, [0, 1]).getItems([0, 1])).rejects.toThrow('at once');
+    expect(ended).toEqual([0]);
+    expect(() => new StackDataset(atOnce, later).getItem(0)).toThrow('at once');
+    await new Promise(setImmediate);
+    expect(unhandled).not.toHaveBeenCalled();
+  } finally {
+    process.off('unhandledRejection', unhandled);
+  }
+});

@@ -3,7 +3,7 @@ import { upTo } from '../../errors/arity';
 import { isOfLibrary } from '../../errors/copies';
 import { argumentError } from '../../errors/errors';
 import { scope } from '../../lifetimes/scope';
-import { isPromise } from '../fetch';
+import { isPromise } from '../read-each';
 import type { Transform } from './image';
 import type { Drawing } from './random';
 
