@@ -32,7 +32,7 @@ import {
   type StepHook,
 } from './hooks';
 import { isEmpty, type NeedsOf, wrongIn } from './needs';
-import { camelCase, cast, type OptimizerStateDict, owned, type ParamState, packed, read } from './state-dict';
+import { camelCase, cast, copied, type OptimizerStateDict, owned, type ParamState, packed, read } from './state-dict';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
@@ -319,7 +319,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     this.paramGroups = saved.groups.map((group, i) => {
       const { params: _, ...options } = group;
       const own = (value: unknown) =>
-        isTensor(value) ? owned(ownScope(() => value.detach().clone() as Tensor)) : value;
+        isTensor(value) ? owned(ownScope(() => value.detach().clone() as Tensor)) : copied(value);
       const named = Object.entries(options).map(([name, value]) => [camelCase(name), own(value)]);
       return { ...this._otherDefaults(), ...Object.fromEntries(named), params: this.paramGroups[i]!.params };
     });

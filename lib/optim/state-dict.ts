@@ -32,7 +32,7 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const entriesOf = (value: object): [unknown, unknown][] => (value instanceof Map ? [...value] : Object.entries(value));
 
 /** Copies arrays, so that changes to the state dict do not reach the optimizer. */
-const copied = (value: unknown): unknown => (Array.isArray(value) ? value.map(copied) : value);
+export const copied = (value: unknown): unknown => (Array.isArray(value) ? value.map(copied) : value);
 
 export function packed<O>(
   groups: readonly ParamGroup<O>[],

@@ -47,3 +47,12 @@ test.each(Object.keys(changes))('%s: step and zeroGrad refuse it and change noth
     });
   }
 });
+
+test('lists in a loaded state dict stay those of the program', () => {
+  const params = [torch.ones([1], { requiresGrad: true })];
+  const optimizer = new optim.Adam(params);
+  const dict: any = optimizer.stateDict();
+  optimizer.loadStateDict(dict);
+  dict.param_groups[0].betas[0] = 0.5;
+  expect(optimizer.paramGroups[0]!.betas).toEqual([0.9, 0.999]);
+});
