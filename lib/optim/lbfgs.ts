@@ -251,10 +251,11 @@ function nextDirection(grad: Tensor, state: ParamState, historySize: number): Te
     // All are made before the lists change, so that they have the same length if an op fails.
     const factor = div(1, ys) as Tensor;
     const scale = div(ys, y.dot(y) as Tensor);
-    if (changes.length === historySize) for (const list of [changes, steps, ro]) drop(list.shift());
     changes.push(owned(y));
     steps.push(owned(s));
     ro.push(owned(factor));
+    // The program may have made the history shorter.
+    while (changes.length > historySize) for (const list of [changes, steps, ro]) drop(list.shift());
     put(state, 'H_diag', scale);
   }
   state.al ??= new Array(historySize).fill(null);

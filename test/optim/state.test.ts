@@ -178,3 +178,29 @@ test.each([null, 'strong_wolfe'] as const)('LBFGS (%s) leaves the tensors of a s
   expect(held.filter((value) => value.disposed)).toEqual([]);
   expect(state.get(0).d.tolist()).toEqual(d);
 });
+
+test('LBFGS keeps at most historySize directions, also when that has become smaller', () => {
+  const run = (historySize: number, then = historySize) =>
+    torch.scope(() => {
+      const weight = torch.tensor([3, 2], { requiresGrad: true });
+      const optimizer = new optim.LBFGS([weight], { historySize, maxIter: 8 });
+      const closure = () => {
+        optimizer.zeroGrad();
+        const loss = weight.pow(4).sum();
+        loss.backward();
+        return loss;
+      };
+      const first = closure().item() as number;
+      optimizer.step(closure);
+      optimizer.paramGroups[0]!.historySize = then;
+      optimizer.step(closure);
+      const { old_dirs, old_stps, ro } = optimizer.state.get(weight)!;
+      expect(closure().item()).toBeLessThan(first);
+      return [old_dirs, old_stps, ro].map(({ length }) => length);
+    });
+  expect([run(5), run(6, 2), run(0)]).toEqual([
+    [5, 5, 5],
+    [2, 2, 2],
+    [0, 0, 0],
+  ]);
+});
