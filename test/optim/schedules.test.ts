@@ -145,6 +145,13 @@ test('a state of other types is refused, and changes nothing', () => {
   }
 });
 
+test('the result of scaleFn is a number', () => {
+  const optimizer = new torch.optim.SGD([torch.zeros([2], { requiresGrad: true })], { lr: 0.1, momentum: 0.9 });
+  const scaleFn = (() => undefined) as never;
+  const make = () => new torch.optim.lrScheduler.CyclicLR(optimizer, 0.1, 0.2, { scaleFn });
+  expect([codeOf(make), optimizer.paramGroups[0]!.lr]).toEqual(['ERR_TORCH_ARGUMENT', 0.1]);
+});
+
 test('ReduceLROnPlateau shows the best metric and the epochs since', () => {
   const scheduler = new torch.optim.lrScheduler.ReduceLROnPlateau(sgd());
   expect([scheduler.best, scheduler.numBadEpochs]).toEqual([Number.POSITIVE_INFINITY, 0]);

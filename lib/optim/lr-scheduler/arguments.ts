@@ -1,6 +1,7 @@
 /** Arguments of schedulers: in Python's order, or by name in one options object at the end. */
 import { isOptions, ownOptions } from '../../addon/options';
 import { argumentError, refusal } from '../../errors/errors';
+import { asUser } from '../../lifetimes/user-code';
 import { isTensor } from '../../tensor/tensor';
 
 /** Positions `P`, or names `O`, or the first position and names. */
@@ -56,4 +57,11 @@ export function perGroup(fn: string, name: string, value: unknown, groups: numbe
   const expected = `a number, or a list of ${groups}, one for each group`;
   if (list.length !== groups || !list.every(is.number)) throw argumentError(fn, name, expected, value);
   return list;
+}
+
+/** The number that a function of the program gives. */
+export function resultOf(scheduler: object, name: string, call: () => unknown): number {
+  const result = asUser(call);
+  if (typeof result === 'number') return result;
+  throw argumentError(at(scheduler.constructor.name), `${name}'s result`, 'a number', result);
 }

@@ -1,11 +1,10 @@
 /** Schedulers of cycles, which change the momentum too. */
-import { asUser } from '../../lifetimes/user-code';
 import { cos, pow } from '../c-math';
 import { setRate } from '../groups';
 import type { Optimizer } from '../optimizer';
 import { since } from '../release';
 import { camelCase } from '../state-dict';
-import { at, demand, demandThat, type Given, perGroup, read } from './arguments';
+import { at, demand, demandThat, type Given, perGroup, read, resultOf } from './arguments';
 import { demandOptimizer, type Group, groupsOf, LRScheduler, stepError } from './scheduler';
 
 export type PerGroup = number | readonly number[];
@@ -162,7 +161,7 @@ export class CyclicLR extends LRScheduler<CyclicState> {
 
   #factor(x: number): number {
     const { mode, gamma } = this._own;
-    if (this.#scale !== null) return asUser(() => this.#scale!(x));
+    if (this.#scale !== null) return resultOf(this, 'scaleFn', () => this.#scale!(x));
     if (mode === 'triangular') return 1;
     return mode === 'triangular2' ? 1 / pow(2, x - 1) : pow(gamma, x);
   }

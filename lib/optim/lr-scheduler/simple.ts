@@ -1,10 +1,8 @@
 /** Schedulers whose rates are products. */
 
-import { argumentError } from '../../errors/errors';
-import { asUser } from '../../lifetimes/user-code';
 import { pow } from '../c-math';
 import type { Optimizer } from '../optimizer';
-import { at, demand, demandThat, type Given, read } from './arguments';
+import { at, demand, demandThat, type Given, read, resultOf } from './arguments';
 import { groupsOf, LRScheduler, type SchedulerStateDict } from './scheduler';
 
 /** Gives the factor of an epoch. */
@@ -38,9 +36,7 @@ abstract class ByLambda extends LRScheduler {
 
   /** @internal */
   _factor(i: number): number {
-    const factor = asUser(() => this._lambdas[i]!(this.lastEpoch));
-    if (typeof factor === 'number') return factor;
-    throw argumentError(at(this.constructor.name), "lrLambda's result", 'a number', factor);
+    return resultOf(this, 'lrLambda', () => this._lambdas[i]!(this.lastEpoch));
   }
 
   /** The state without the functions, which the constructor gets again. */
