@@ -132,17 +132,35 @@ test('a state of other types is refused, and changes nothing', () => {
   const { lrScheduler } = torch.optim;
   const step = new lrScheduler.StepLR(sgd(), 2);
   const plateau = new lrScheduler.ReduceLROnPlateau(sgd());
+  const steps = new lrScheduler.MultiStepLR(sgd(), [2, 4]);
+  const optimizer = sgd();
+  const parts = [new lrScheduler.ConstantLR(optimizer), new lrScheduler.ExponentialLR(optimizer, 0.9)];
+  const sequence = new lrScheduler.SequentialLR(optimizer, parts, [2]);
   for (const [scheduler, wrong] of [
     [step, { last_epoch: 'x' }],
     [step, { gamma: 0.5, step_size: null }],
     [step, { base_lrs: 0.1 }],
     [plateau, { best: null }], // JSON has no Infinity
     [plateau, { mode: 1 }],
+    [steps, { gamma: 0.5, milestones: null }],
+    [steps, { gamma: 0.5, milestones: [2, 4] }],
+    [steps, { gamma: 0.5, milestones: { two: 1 } }],
+    [steps, { gamma: 0.5, milestones: new Map([[2, '1']]) }],
+    [sequence, { last_epoch: 3, _milestones: [1, 1] }],
+    [sequence, { last_epoch: 3, _milestones: ['2'] }],
   ] as const) {
     const before = scheduler.stateDict();
     const message = codeOf(() => scheduler.loadStateDict({ ...before, ...wrong } as never));
     expect([message, scheduler.stateDict()]).toEqual(['ERR_TORCH_ARGUMENT', before]);
   }
+});
+
+test('a state goes through JSON', () => {
+  const { lrScheduler } = torch.optim;
+  const first = new lrScheduler.MultiStepLR(sgd(), [2, 4, 4]);
+  const second = new lrScheduler.MultiStepLR(sgd(), []);
+  second.loadStateDict(JSON.parse(JSON.stringify(first.stateDict())));
+  expect(second.stateDict()).toEqual(first.stateDict());
 });
 
 test('the result of scaleFn is a number', () => {

@@ -63,6 +63,12 @@ export interface SequentialLROptions {
   lastEpoch?: number;
 }
 
+function demandMilestones(fn: string, name: string, milestones: unknown, schedulers: number): void {
+  const isList = Array.isArray(milestones) && milestones.every(Number.isInteger);
+  const expected = `a list of ${schedulers - 1} integers, one fewer than schedulers`;
+  demandThat(fn, isList && milestones.length === schedulers - 1, name, expected, milestones);
+}
+
 /** One scheduler after the other. */
 export class SequentialLR extends Compound {
   lastEpoch: number;
@@ -80,9 +86,7 @@ export class SequentialLR extends Compound {
     const defaults = { schedulers: undefined, milestones: undefined, lastEpoch: -1 };
     const { schedulers, milestones, lastEpoch } = read<SequentialLROptions>(fn, defaults, args);
     const all = schedulersOf(fn, schedulers, optimizer);
-    const isList = Array.isArray(milestones) && milestones.every(Number.isInteger);
-    const expected = `a list of ${all.length - 1} integers, one fewer than schedulers`;
-    demandThat(fn, isList && milestones.length === all.length - 1, 'milestones', expected, milestones);
+    demandMilestones(fn, 'milestones', milestones, all.length);
     demandThat(fn, Number.isInteger(lastEpoch) && lastEpoch >= -1, 'lastEpoch', 'an integer of -1 or more', lastEpoch);
     super(optimizer, all);
     this.#milestones = [...milestones];
@@ -115,10 +119,12 @@ export class SequentialLR extends Compound {
   }
 
   override loadStateDict(stateDict: SchedulerStateDict): void {
+    const fn = at('SequentialLR.loadStateDict');
+    const { _milestones: milestones } = stateOf(fn, stateDict, this.stateDict());
+    if (milestones !== undefined) demandMilestones(fn, 'stateDict._milestones', milestones, this._schedulers.length);
     super.loadStateDict(stateDict);
     if (stateDict.last_epoch !== undefined) this.lastEpoch = stateDict.last_epoch;
-    if (Array.isArray(stateDict._milestones))
-      this.#milestones.splice(0, Number.POSITIVE_INFINITY, ...stateDict._milestones);
+    if (milestones !== undefined) this.#milestones.splice(0, Number.POSITIVE_INFINITY, ...milestones);
   }
 }
 

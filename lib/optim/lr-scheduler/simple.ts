@@ -1,9 +1,11 @@
 /** Schedulers whose rates are products. */
 
+import { isOptions } from '../../addon/options';
+import { argumentError } from '../../errors/errors';
 import { pow } from '../c-math';
 import type { Optimizer } from '../optimizer';
 import { at, demand, demandThat, type Given, read, resultOf } from './arguments';
-import { groupsOf, LRScheduler, type SchedulerStateDict } from './scheduler';
+import { groupsOf, LRScheduler, type SchedulerStateDict, stateOf } from './scheduler';
 
 /** Gives the factor of an epoch. */
 export type LrLambda = (epoch: number) => number;
@@ -117,6 +119,18 @@ export interface MultiStepLROptions {
   lastEpoch?: number;
 }
 
+/** The milestones of a state, and how often each counts. */
+function countsOf(fn: string, given: unknown): Map<number, number> {
+  const entries: unknown[][] | null =
+    given instanceof Map
+      ? [...given]
+      : isOptions(given)
+        ? Object.entries(given).map(([epoch, times]) => [Number(epoch), times])
+        : null;
+  if (entries?.every((entry) => entry.every(Number.isInteger))) return new Map(entries as [number, number][]);
+  throw argumentError(fn, 'stateDict.milestones', 'a Map or an object from epochs to their counts', given);
+}
+
 /** A decay by `gamma` at each milestone. */
 export class MultiStepLR extends LRScheduler<{ milestones: Map<number, number>; gamma: number }> {
   constructor(
@@ -146,12 +160,18 @@ export class MultiStepLR extends LRScheduler<{ milestones: Map<number, number>; 
     return this.baseLrs.map((base) => base * pow(this._own.gamma, passed));
   }
 
+  /** As a Map in Python's file. JSON has no Maps and gets an object. */
+  override stateDict(): SchedulerStateDict {
+    const state = super.stateDict();
+    const { milestones } = state as { milestones: Map<number, number> };
+    Object.defineProperty(milestones, 'toJSON', { value: () => Object.fromEntries(milestones) });
+    return state;
+  }
+
   override loadStateDict(stateDict: SchedulerStateDict): void {
-    super.loadStateDict(stateDict);
-    const { milestones } = this._own as { milestones: unknown };
-    if (milestones instanceof Map) return;
-    const entries = Object.entries(milestones as Record<string, number>);
-    this._own.milestones = new Map(entries.map(([epoch, times]) => [Number(epoch), times]));
+    const fn = at(`${this.constructor.name}.loadStateDict`);
+    const { milestones, ...others } = stateOf(fn, stateDict, this.stateDict());
+    super.loadStateDict(milestones === undefined ? stateDict : { ...others, milestones: countsOf(fn, milestones) });
   }
 }
 
