@@ -1,6 +1,7 @@
 /** Atomic file writes. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { native } from '../addon/native';
 import { codedError } from '../errors/errors';
@@ -75,13 +76,18 @@ export class WholeFile implements Sink, FileSink {
   }
 }
 
+/** The most bytes of a file's name that its temporary name begins with: file systems limit a name to 255. */
+const SHOWN_BYTES = 200;
+
+const shortName = (path: string): string => Buffer.from(basename(path)).subarray(0, SHOWN_BYTES).toString();
+
 /**
  * Writes to an unpredictable name beside the file and renames it at the end. On failure the old file is unchanged and no
  * partial file remains.
  */
 export function writeWhole(path: string, write: (file: WholeFile) => void): void {
   const { mode, replacesOwn } = modeFor(path);
-  const partial = `${path}.${randomBytes(9).toString('hex')}.partial`;
+  const partial = join(dirname(path), `${shortName(path)}.${randomBytes(9).toString('hex')}.partial`);
   const fd = fs.openSync(partial, NEW, mode);
   try {
     try {

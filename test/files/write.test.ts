@@ -70,6 +70,14 @@ describe('beside the file', () => {
     expect(fs.readdirSync(folder)).toEqual(['x.pt']);
   });
 
+  test('a name of the greatest length', () => {
+    for (const name of ['a'.repeat(255), 'é'.repeat(127)]) {
+      save(file(name));
+      expect(fs.readdirSync(folder)).toEqual([name]);
+      fs.rmSync(file(name));
+    }
+  });
+
   test('a planted link is neither followed nor kept, a planted file is not used', () => {
     const victim = file('victim');
     fs.writeFileSync(victim, 'theirs');
