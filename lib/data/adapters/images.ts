@@ -1,6 +1,6 @@
 /** Images, through the program's `sharp`: decoded, resized, cropped and flipped by libvips into the memory of a batch. */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
@@ -20,6 +20,7 @@ import { asBatch, Dataset } from '../dataset';
 import { noteFailedPlace } from '../failed-place';
 import { centered, type Size, sizeOf, withShortEdge } from '../transforms/geometry';
 import { below, chance, type Drawing } from '../transforms/random';
+import { foldersIn, imagesIn } from './image-files';
 import { sizeInHeader } from './image-header';
 
 const FN = 'utils.data.ImageDataset';
@@ -167,13 +168,13 @@ function put(slab: Tensor, place: number, pixels: Uint8Array): void {
 }
 
 /** The slab as [images, channels, height, width]: a view, in the layout that torch calls channels last. */
-const imagesIn = (slab: Tensor): Tensor => slab.permute([0, 3, 1, 2]) as Tensor;
+const imagesOf = (slab: Tensor): Tensor => slab.permute([0, 3, 1, 2]) as Tensor;
 
 function imageIn({ data, info }: { data: Uint8Array; info: Info }): Tensor {
   return ownScope(() => {
     const slab = slabOf(1, info);
     put(slab, 0, data);
-    return imagesIn(slab).select(0, 0);
+    return imagesOf(slab).select(0, 0);
   }) as Tensor;
 }
 
@@ -271,7 +272,7 @@ export class ImageDataset extends Dataset<ImageSample> {
         const { data } = await imageOf(this, placeOf(FN, this.length, indices[i]!), contexts?.[i]);
         put(slab, i, data);
       });
-      const images = imagesIn(slab);
+      const images = imagesOf(slab);
       const { labels } = this;
       if (labels === null) return images;
       const numbers = Array.from(indices, (index) => BigInt(labels[placeOf(FN, this.length, index)]!));
@@ -312,8 +313,6 @@ async function settle<T>(count: number, limit: number, make: (place: number) => 
 const imageOf = (dataset: ImageDataset, at: number, context: SampleContext | undefined) =>
   decoded(FN, dataset.files[at]!, dataset._plan, context);
 
-const IMAGES = /\.(jpe?g|png|webp|gif|tiff?|avif|bmp|ppm|pgm|pbm)$/i;
-
 /**
  * Images in folders, one for each class, as in torchvision's ImageFolder: `classes` are the names of the folders in order,
  * the label of an image is the number of its folder.
@@ -327,18 +326,13 @@ export class ImageFolder extends ImageDataset {
     const fn = 'utils.data.ImageFolder';
     const [root, options = {}] = upTo(fn, 2, passed);
     const folder = pathOf(fn, 'root', root);
-    const classes = readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => name)
-      .sort();
+    const classes = foldersIn(folder);
     const files: string[] = [];
     const labels: number[] = [];
     classes.forEach((name, label) => {
-      const found = readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).filter((file) =>
-        IMAGES.test(file),
-      );
+      const found = imagesIn(join(folder, name));
       if (found.length === 0) throw argumentError(fn, 'root', `images in the folder '${name}'`, folder);
-      for (const file of found.sort()) {
+      for (const file of found) {
         files.push(join(folder, name, file));
         labels.push(label);
       }
