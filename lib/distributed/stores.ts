@@ -15,7 +15,7 @@ export type StoreValue = string | Uint8Array;
 
 const bytesOf = (fn: string, name: string, value: unknown): Uint8Array => {
   if (typeof value === 'string') return Buffer.from(value);
-  if (value instanceof Uint8Array) return value;
+  if (value instanceof Uint8Array) return Buffer.from(value); // the program may change it before the store is open
   throw argumentError(fn, name, 'a string or a Uint8Array', value);
 };
 

@@ -54,7 +54,10 @@ describe('stores', () => {
     expect(String(await client.compareSet('key', 'value', 'third'))).toBe('other');
     expect([await client.deleteKey('key'), await client.deleteKey('key')]).toEqual([true, false]);
     const part = new d.PrefixStore('part', client);
-    await part.set('key', new Uint8Array([1, 2]));
+    const bytes = new Uint8Array([1, 2]);
+    const isSet = part.set('key', bytes);
+    bytes.fill(7); // the value is that of the call
+    await isSet;
     expect([...(await server.get('part/key'))]).toEqual([1, 2]);
     await server.set('later', 'x');
     expect(String(await waiting)).toBe('x');
