@@ -69,6 +69,15 @@ function place(env: Environment | null, url: URLSearchParams, rank?: number, siz
   };
 }
 
+/** The path of a URL; '' if it is not valid. */
+function pathIn({ pathname }: URL): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return ''; // a % that begins no byte
+  }
+}
+
 /** Reads env://, tcp://host:port and file:///path, with `?rank=…&world_size=…` as in Python. */
 export function meetingOf(
   initMethod: string,
@@ -97,7 +106,7 @@ export function meetingOf(
   }
   const found = place(null, url.searchParams, rank, size);
   if (scheme === 'file') {
-    const path = decodeURIComponent(url.pathname);
+    const path = pathIn(url);
     if (path === '' || path === '/') throw argumentError(FN, 'initMethod', expected, initMethod);
     return { kind: 'file', path, ...found };
   }

@@ -125,7 +125,10 @@ describe('stores', () => {
 
   test('wrong arguments', async () => {
     expect((await failure(d.initProcessGroup({ backend: 'mpi' }))).code).toBe('ERR_TORCH_ARGUMENT');
-    expect((await failure(d.initProcessGroup({ initMethod: 'http://a' }))).code).toBe('ERR_TORCH_ARGUMENT');
+    for (const initMethod of ['http://a', 'file:///tmp/a%', 'file:///']) {
+      const { code } = await failure(d.initProcessGroup({ initMethod, rank: 0, worldSize: 1 }));
+      expect([initMethod, code]).toEqual([initMethod, 'ERR_TORCH_ARGUMENT']);
+    }
     expect((await failure(d.initProcessGroup({ initMethod: 'tcp://a:1', rank: 2, worldSize: 2 }))).code).toBe(
       'ERR_TORCH_ARGUMENT',
     );
