@@ -1,6 +1,7 @@
 /** Progress of long work, as a line on stderr if it is a terminal. */
 
 import { printable } from './printable';
+import { cutBegin, displayWidth } from './size';
 import { formatBytes, formatCount } from './units';
 
 /** Shorter work shows no progress. */
@@ -41,7 +42,7 @@ export class Progress {
 
   /** Clears the line, before other output to the terminal. */
   end(): void {
-    if (this.shown !== '') this.stream.write(`\r${' '.repeat(this.shown.length)}\r`);
+    if (this.shown !== '') this.stream.write(`\r${' '.repeat(displayWidth(this.shown))}\r`);
     this.shown = '';
     this.begun = undefined;
     this.shownAt = Number.NEGATIVE_INFINITY;
@@ -53,17 +54,14 @@ export class Progress {
     this.begun ??= now;
     if (now - this.begun < SHOW_AFTER_MS || now - this.shownAt < MIN_MS_BETWEEN) return;
     this.shownAt = now;
-    const line = shorten(printable(text()), (this.stream.columns || 80) - 1);
-    this.stream.write(`\r${line.padEnd(this.shown.length)}`);
+    const line = cutBegin(printable(text()), (this.stream.columns || 80) - 1); // the end of a long name says more
+    const left = displayWidth(this.shown) - displayWidth(line);
+    this.stream.write(`\r${line}${' '.repeat(Math.max(0, left))}`);
     this.shown = line;
   }
 }
 
 const percent = (done: number, size: number) => `${Math.min(100, Math.floor((100 * done) / size))}%`;
-
-/** Keeps the end, which is more useful in a long name. */
-const shorten = (text: string, columns: number) =>
-  text.length <= columns ? text : `…${text.slice(text.length - columns + 1)}`;
 
 /** The progress line of this process. */
 export const progress = new Progress();

@@ -60,6 +60,18 @@ test('in a narrow terminal the end of the line remains', () => {
   expect(state.text).toBe('\r…path/app.ltna: 5 B');
 });
 
+test('wide characters take two columns', () => {
+  const { state, progress } = terminal(20);
+  progress.stage('');
+  state.now = 2000;
+  progress.bytes('読み込み/長い名前.ltna', 5, 0);
+  expect(state.text).toBe('\r…長い名前.ltna: 5 B'); // 19 columns
+  state.now = 3000;
+  progress.stage('a');
+  progress.end();
+  expect(state.text).toBe(`\r…長い名前.ltna: 5 B\ra …${' '.repeat(16)}\r   \r`);
+});
+
 test('without a terminal nothing is printed', () => {
   const { state, progress } = terminal(80, false);
   for (state.now = 0; state.now < 10_000; state.now += 100) progress.bytes('reading', state.now, 10_000);
