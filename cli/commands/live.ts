@@ -8,6 +8,7 @@ import { LiveLines } from '../reporters/live';
 import { colorsFor } from '../terminal/colors';
 import { printable, printableAll } from '../terminal/printable';
 import { terminalSize } from '../terminal/size';
+import { after } from '../terminal/timers';
 import { parseDuration } from '../terminal/units';
 import { print, printError } from '../terminal/writers';
 
@@ -65,10 +66,10 @@ function untilEnd({ duration }: Options): { over: Promise<void>; stop: () => voi
   let stop = () => {};
   let isOver = false;
   const over = new Promise<void>((resolve) => {
-    const timer = duration === undefined ? undefined : setTimeout(() => stop(), duration);
+    const cancel = duration === undefined ? () => {} : after(duration, () => stop());
     stop = () => {
       isOver = true;
-      clearTimeout(timer);
+      cancel();
       for (const signal of SIGNALS) process.off(signal, stop);
       process.stdout.off('error', stop);
       resolve();

@@ -1,6 +1,7 @@
 /** Recording options of `run` and `attach`. */
 import { type Command, Option } from 'commander';
 import { UsageError } from '../errors/errors';
+import { MAX_TIMER_MS } from '../terminal/timers';
 import { formatBytes, parseBytes, parseCount, parseDuration } from '../terminal/units';
 
 export interface RecordingOptions {
@@ -40,10 +41,16 @@ export function modeOptions(command: Command): Command {
     .option('--max-size <bytes>', 'maximum size of the capture of a process, e.g. 64MiB', parseMaxSize);
 }
 
+function parseInterval(text: string): number {
+  const ms = parseDuration(text);
+  if (ms > MAX_TIMER_MS) throw new UsageError(`--interval: expected at most 596h, got ${text}`);
+  return ms;
+}
+
 export function intervalOption(command: Command): Command {
   return command.addOption(
     new Option('--interval <duration>', 'time between live lines, e.g. 500ms')
-      .argParser(parseDuration)
+      .argParser(parseInterval)
       .default(1000, '1s'),
   );
 }

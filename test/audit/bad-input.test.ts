@@ -112,6 +112,7 @@ test.each([
   [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: expected different files'],
   [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: expected different files'],
   [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: expected different files'],
+  [['run', '--interval', '597h', '--', 'node'], '--interval: expected at most 596h, got 597h'],
   [['run', '--', '/no/such/program'], "cannot run '/no/such/program': not found"],
   [['run', '--', folder], `cannot run '${folder}': not executable`],
 ])('wrong usage is one line that refers to the help: %j', async (args, message) => {

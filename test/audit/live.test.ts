@@ -7,6 +7,7 @@ import { FileSource, openSource } from '../../cli/live/source';
 import type { LiveState } from '../../cli/live/state';
 import { History, renderView } from '../../cli/live/view';
 import { plainColors } from '../../cli/terminal/colors';
+import { after } from '../../cli/terminal/timers';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { Service, until } from '../support/service';
@@ -225,6 +226,34 @@ test('a capture without new events is reported as stalled and still followed', a
   expect(await unclaimed.look()).toBeUndefined();
   expect(unclaimed.stalled).toBe('no process has written to the capture yet');
   for (const one of [source, patient, unclaimed]) await one.close();
+});
+
+test('a duration may be longer than a timer of Node', () => {
+  jest.useFakeTimers();
+  try {
+    const end = jest.fn();
+    after(1000 * 3_600_000, end);
+    jest.advanceTimersByTime(999 * 3_600_000);
+    expect(end).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(3_600_000);
+    expect(end).toHaveBeenCalledTimes(1);
+    const stop = after(1000 * 3_600_000, end);
+    jest.advanceTimersByTime(900 * 3_600_000);
+    stop();
+    jest.advanceTimersByTime(900 * 3_600_000);
+    expect(end).toHaveBeenCalledTimes(1);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('a long --duration does not end at once', async () => {
+  fs.writeFileSync(file('long'), new CaptureBuilder({ pid: process.pid }).tick({ ms: 100 }, []).build());
+  const live = new Running('live', file('long'), '--interval', '50ms', '--duration', '1000h');
+  await live.wrote(/0\.1s/);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  live.child.kill('SIGINT');
+  expect((await live.outcome).stderr).not.toMatch(/Timeout/);
 });
 
 test('when its output is closed it ends, and detaches', async () => {
