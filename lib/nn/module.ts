@@ -331,10 +331,7 @@ export class Module {
     return this.#stateHooks().beforeLoad.add('registerLoadStateDictPreHook', hook);
   }
 
-  /**
-   * Calls `hook(module, incompatibleKeys)` after a state dict was loaded, those of inner modules first. It may change the lists of
-   * keys, for which the dict is refused only afterwards.
-   */
+  /** Calls `hook(module, incompatibleKeys)` after loading, for inner modules first. It may change the lists of keys. */
   registerLoadStateDictPostHook(hook: LoadStateDictPostHook): HookHandle {
     return this.#stateHooks().afterLoad.add('registerLoadStateDictPostHook', hook);
   }
