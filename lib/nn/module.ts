@@ -19,7 +19,7 @@ import {
   prepareOwn,
 } from './hooks';
 import { Buffer, Parameter, zeroGrads } from './parameter';
-import { defineOwning, demandMember, membersOf, objectsIn, requireFree, takesTensorsAlong } from './registration';
+import { bringsTensors, defineOwning, demandMember, membersOf, objectsIn, requireFree } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
   type IncompatibleKeys,
@@ -410,7 +410,7 @@ export class Module {
   }
 }
 
-Object.defineProperty(markCopy(refuseForeignCopies(takesTensorsAlong(Module))), '_names', { value: {}, writable: true });
+Object.defineProperty(markCopy(refuseForeignCopies(bringsTensors(Module))), '_names', { value: {}, writable: true });
 
 /** Sets Python's names of a built-in class's properties. */
 export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {

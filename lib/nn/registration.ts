@@ -109,7 +109,7 @@ interface Members {
  * A module that a scope returns, or that is kept, takes along the tensors in its properties and the models in it. Its parameters and
  * buffers belong to no scope. A model leaves its scope when the module shows it (lib/jit/scripted.ts).
  */
-export function takesTensorsAlong<C extends { prototype: object }>(module: C): C {
+export function bringsTensors<C extends { prototype: object }>(module: C): C {
   Object.defineProperty(module.prototype, tensors, {
     get(this: Tree): Tensor[] {
       const members = this._tree('', true, new Set(), false).flatMap(([, part]) => part._members());
