@@ -154,6 +154,8 @@ const unexported = [
   'lib/data/samplers.ts:Sized',
   'lib/elements/indexing.ts:IndexList',
   'lib/optim/adam.ts:Group',
+  'lib/optim/groups.ts:Filled',
+  'lib/optim/groups.ts:OwnGroup',
   'lib/lifetimes/context.ts:ScopeNode',
   'lib/errors/turn.ts:Unfinished',
   ...Object.entries(ofModules).flatMap(([file, names]) => names.map((name) => `lib/nn/${file}.ts:${name}`)),
