@@ -236,8 +236,7 @@ bool captures(Call& call) {
 
 // What a captured function may call besides ops: it changes nothing, or only while the function runs, and what it
 // returns follows from what the capture depends on.
-constexpr std::initializer_list<const char*> kCapturable = {"names",
-                                                            "isLive",
+constexpr std::initializer_list<const char*> kCapturable = {"isLive",
                                                             "gradEnabled",
                                                             "setGradEnabled",
                                                             "inferenceEnabled",
@@ -278,6 +277,7 @@ constexpr std::initializer_list<const char*> kProperties = {"shape",
                                                             "device",
                                                             "itemSize",
                                                             "requiresGrad",
+                                                            "names",
                                                             "aten::size.int",
                                                             "aten::stride.int",
                                                             "aten::is_floating_point",

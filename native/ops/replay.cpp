@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "native/compat.h"
 #include "native/handles/kept_shapes.h"
 
 namespace ltn {
@@ -195,12 +196,28 @@ bool Replay::is_like(const at::Tensor& tensor, const Input& input) {
          !tensor.is_nested() && tensor.sizes() == at::IntArrayRef(input.sizes);
 }
 
-Replay::Examined::Examined(const at::Tensor& of) : tensor(of), was(describe(of)), requires_grad(of.requires_grad()) {
+namespace {
+
+std::vector<std::string> dimension_names(const at::Tensor& tensor) {
+  std::vector<std::string> names;
+#ifdef LTN_HAS_DIMNAMES
+  if (!tensor.has_names()) return names;
+  for (const at::Dimname& name : tensor.names()) names.emplace_back(name.symbol().toUnqualString());
+#else
+  static_cast<void>(tensor);
+#endif
+  return names;
+}
+
+}  // namespace
+
+Replay::Examined::Examined(const at::Tensor& of)
+    : tensor(of), was(describe(of)), requires_grad(of.requires_grad()), names(dimension_names(of)) {
   if (of.layout() == c10::kStrided) strides.append(of.strides().begin(), of.strides().end());
 }
 
 bool Replay::Examined::is_unchanged() const {
-  return is_like(tensor, was) && tensor.requires_grad() == requires_grad &&
+  return is_like(tensor, was) && tensor.requires_grad() == requires_grad && dimension_names(tensor) == names &&
          (was.layout != c10::kStrided || tensor.strides() == at::IntArrayRef(strides));
 }
 

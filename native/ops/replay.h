@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "native/async/strand.h"
@@ -25,7 +26,7 @@ class Replay {
 
   // Whether a call with these tensors, in the current modes, would record the same ops: numbers, dtypes, sizes, devices
   // and which of them share memory, and whether the tensors of the closure still have their sizes, dtypes and devices,
-  // and those whose properties the function read also their strides and requiresGrad.
+  // and those whose properties the function read also their strides, requiresGrad and names.
   bool fits(const std::vector<at::Tensor>& inputs) const;
   // Calls the ops. Throws what an op throws; `*failed` is then its step.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, const async::OpStep** failed) const;
@@ -82,6 +83,7 @@ class Replay {
     Input was;
     c10::SmallVector<int64_t, 5> strides;
     bool requires_grad;
+    std::vector<std::string> names;  // of the dimensions; empty if none has one
   };
 
   // Calls of one op.

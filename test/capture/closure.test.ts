@@ -1,4 +1,5 @@
 /** Captured functions whose closure changes between two calls: shapes and dtypes of tensors, modes of modules. */
+import { hasDimensionNames } from '../support/release';
 import { balanced, torch } from '../support/torch';
 
 test('a changed shape or dtype of the closure makes another recording', () => {
@@ -49,9 +50,11 @@ test('a property that the function reads of its closure makes another recording 
         (a) => a.mul(w.stride(0)),
         (a) => (w.isContiguous() ? a.mul(2) : a.neg()),
         (a) => a.mul(w.requiresGrad ? 2 : 3),
+        (a) => a.mul(w.names[0] === 'N' ? 4 : 5),
       ];
       const all = functions.map((fn) => ({ fn, captured: torch.capture(fn) }));
-      const changes = [() => w.t_(), () => w.requiresGrad_(), () => w.detach_(), () => {}];
+      const name = () => (hasDimensionNames ? (w as any).rename_('N', 'C') : w);
+      const changes = [() => w.t_(), () => w.requiresGrad_(), () => w.detach_(), name, () => {}];
       for (const change of [() => {}, ...changes]) {
         change();
         for (const { fn, captured } of all) {
