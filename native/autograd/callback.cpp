@@ -4,6 +4,7 @@
 
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
+#include "native/errors/callback_error.h"
 #include "native/errors/thrown.h"
 
 namespace ltn::autograd {
@@ -77,12 +78,17 @@ void Callback::drop() noexcept {
 
 void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
   if (reference_ == nullptr) return;
-  if (thread_environment == environment_ && state_->current_call() != nullptr) return call_here(use);
-  if (thread_environment != environment_ && queue_->request([&] { call_here(use); })) return;
-  throw CodedError("ERR_TORCH_CALLBACK_THREAD",
-                   "a hook or an autograd.Function of JavaScript: expected a backward that the thread of its "
-                   "JavaScript waits for, got one of another thread (torch.run and torch.async run ops on pool "
-                   "threads): call backward() outside of them");
+  try {
+    if (thread_environment == environment_ && state_->current_call() != nullptr) return call_here(use);
+    if (thread_environment != environment_ && queue_->request([&] { call_here(use); })) return;
+    throw CodedError("ERR_TORCH_CALLBACK_THREAD",
+                     "a hook or an autograd.Function of JavaScript: expected a backward that the thread of its "
+                     "JavaScript waits for, got one of another thread (torch.run and torch.async run ops on pool "
+                     "threads): call backward() outside of them");
+  } catch (...) {  // a model's method that has begun the backward rethrows it
+    keep_callback_error();
+    throw;
+  }
 }
 
 void Callback::call_here(const std::function<void(CallbackFrame&)>& use) const {

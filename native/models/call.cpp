@@ -7,6 +7,7 @@
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
 #include "native/errors/describe_tensor.h"
+#include "native/errors/thrown.h"
 #include "native/models/token.h"
 #include "native/models/values.h"
 
@@ -76,6 +77,8 @@ napi_value call_method(Call& call) {
       of_method.inputs = &inputs;
       throw;
     }
+  } catch (const ThrownByProgram&) {  // by a hook: it may be any value
+    throw;
   } catch (...) {  // any exception becomes the method's error
     return current_error(call.env, &of_method);
   }

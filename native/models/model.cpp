@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "native/errors/callback_error.h"
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/models/archive_buffer.h"
@@ -104,6 +105,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
     ++changes_;
   };
   arguments.insert(arguments.begin(), c10::IValue(module_._ivalue()));
+  forget_callback_error();
   try {
     method.function->run(arguments);
   } catch (...) {  // any exception: clean up before it is passed on

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "native/accounting/cpu_allocator.h"
+#include "native/errors/callback_error.h"
 #include "native/errors/errors.h"
 
 namespace ltn::models {
@@ -90,6 +91,7 @@ void throw_script_error() {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
+    rethrow_callback_error(error.what());
     std::string message = script_message(error);
     // The wording of native/accounting/cpu_allocator.cpp.
     const bool is_memory = message.rfind("cannot allocate ", 0) == 0;

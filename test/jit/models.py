@@ -367,6 +367,23 @@ class Moving(nn.Module):
         self.weight = weight
 
 
+class Learner(nn.Module):
+    """A method of it runs a backward."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x * self.weight).sum()
+
+    @torch.jit.export
+    def learn(self, a: Tensor, b: Tensor) -> Tensor:
+        loss = self.forward(a) + self.forward(b)
+        loss.backward()
+        return loss.detach()
+
+
 def save(name, module, *inputs):
     """The scripted or traced module, the same inputs, and PyTorch's outputs."""
     module.save(f"{folder}/{name}.pt")
@@ -394,6 +411,7 @@ save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
 save("cnn-training", torch.jit.script(CNN()))
 save("tied", torch.jit.script(Tied()))
 save("moving", torch.jit.script(Moving()))
+save("learner", torch.jit.script(Learner()))
 named = nn.Identity()
 named._parameters.update({name: nn.Parameter(torch.ones(2)) for name in ["__proto__", "constructor"]})
 save("named", torch.jit.script(named))
