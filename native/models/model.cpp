@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "native/async/engine_leftovers.h"
 #include "native/errors/callback_error.h"
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
@@ -110,6 +111,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
     method.function->run(arguments);
   } catch (...) {  // any exception: clean up before it is passed on
     end();
+    if (*wrote) free_engine_leftovers();  // it may have run a backward
     throw_script_error();
   }
   end();

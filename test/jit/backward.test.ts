@@ -52,3 +52,25 @@ test('on a thread of the pool the error has its code', async () => {
     await expect(torch.run(() => m.call('learn', a, b))).rejects.toMatchObject({ code, op: 'Learner.learn' });
   });
 });
+
+test('a backward that fails in a method leaves no gradient behind', async () => {
+  const m = model('learner');
+  torch.scope(() => {
+    const { a, b } = inputs(() => {});
+    m.call('learn', a, b); // from now on the weight has a gradient
+  });
+  const before = torch.memory().allocatedBytes;
+  torch.scope(() => {
+    const { a, b } = inputs(() => {
+      throw new RangeError('mine');
+    });
+    expect(() => m.call('learn', a, b)).toThrow(RangeError);
+  });
+  expect(torch.memory().allocatedBytes).toBe(before);
+  await torch.scope(async () => {
+    const { a, b } = inputs(() => {});
+    await expect(torch.run(() => m.call('learn', a, b))).rejects.toThrow();
+  });
+  expect(torch.memory().allocatedBytes).toBe(before);
+  m.dispose();
+});
