@@ -73,7 +73,7 @@ std::shared_ptr<const Code> copied(const Module& original, const char* what, con
 
 // Alone: copying a module may call its __getstate__.
 std::shared_ptr<Model> Model::freeze(const Names& preserved, bool optimize_numerics) const {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::unique_lock<ModelMutex> lock(mutex_);
   ++changes_;
   if (trains(module_)) throw BadArgument(0, "a model in evaluation mode", "one in training mode");
   demand_members(module_, preserved, "names of its attributes or methods", false);
@@ -84,7 +84,7 @@ std::shared_ptr<Model> Model::freeze(const Names& preserved, bool optimize_numer
 }
 
 std::shared_ptr<Model> Model::optimize_for_inference(const Names& other_methods) const {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::unique_lock<ModelMutex> lock(mutex_);
   ++changes_;
   demand_members(module_, other_methods, "names of its methods", true);
   const auto make = [&] {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <istream>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_set>
 
 #include "native/async/engine_leftovers.h"
@@ -86,8 +87,8 @@ const Method& Model::method(const std::string& name) const {
 }
 
 c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* wrote) {
-  std::shared_lock<std::shared_mutex> shared(mutex_, std::defer_lock);
-  std::unique_lock<std::shared_mutex> alone(mutex_, std::defer_lock);
+  std::shared_lock<ModelMutex> shared(mutex_, std::defer_lock);
+  std::unique_lock<ModelMutex> alone(mutex_, std::defer_lock);
   shared.lock();
   *wrote = may_write(method);
   if (*wrote) {
@@ -125,18 +126,18 @@ void Model::update_training() {
 }
 
 void Model::train(bool on) {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::unique_lock<ModelMutex> lock(mutex_);
   for (const auto& [name, part] : parts_) set_training(part, on);
   update_training();
 }
 
 bool Model::is_training() const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const std::shared_lock<ModelMutex> lock(mutex_);
   return trains(module_);
 }
 
 void Model::to(c10::Device device) {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::unique_lock<ModelMutex> lock(mutex_);
   module_.to(device);
 }
 
@@ -152,17 +153,17 @@ Model::Named Model::named_tensors(bool parameters, bool buffers) const {
 }
 
 Model::Named Model::parameters() const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const std::shared_lock<ModelMutex> lock(mutex_);
   return named_tensors(true, false);
 }
 
 Model::Named Model::buffers() const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const std::shared_lock<ModelMutex> lock(mutex_);
   return named_tensors(false, true);
 }
 
 c10::optional<Model::Named> Model::try_tensors() const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
+  const std::shared_lock<ModelMutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return c10::nullopt;
   return named_tensors(true, true);
 }
@@ -179,20 +180,20 @@ const torch::jit::Module& Model::part(size_t place) const {
 }
 
 void Model::train_part(size_t place, bool on) {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::unique_lock<ModelMutex> lock(mutex_);
   set_training(part(place), on);
   update_training();
 }
 
 bool Model::is_part_training(size_t place) const {
-  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  const std::shared_lock<ModelMutex> lock(mutex_);
   return trains(part(place));
 }
 
 bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                          bool* all) const {
   *all = true;
-  const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
+  const std::shared_lock<ModelMutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   std::unordered_set<const c10::StorageImpl*> seen;
   const auto visit = [&](const at::Tensor& tensor) {

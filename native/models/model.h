@@ -11,12 +11,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "native/models/code.h"
+#include "native/models/model_mutex.h"
 #include "native/models/writes.h"
 #include "native/schema/op_table.h"
 
@@ -107,7 +107,7 @@ class Model {
   std::vector<std::unique_ptr<Method>> methods_;
   std::atomic<bool> training_{false};  // any part of it
   mutable std::atomic<int64_t> changes_{0};
-  mutable std::shared_mutex mutex_;  // shared: reads the model's state; alone: changes it
+  mutable ModelMutex mutex_;  // shared: reads the model's state; alone: changes it
 };
 
 }  // namespace ltn::models

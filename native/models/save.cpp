@@ -35,7 +35,7 @@ void Model::save(const std::function<void(const char*, size_t)>& write) const {
                      "torch.jit.optimizeForInference makes them: save the model that it was made of");
   }
   // Alone: a part's __getstate__ may change it.
-  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  const std::unique_lock<ModelMutex> lock(mutex_);
   ++changes_;
   run_or_refuse("libtorch cannot save it", [&] {
     torch::jit::ExportModule(module_, [&](const void* bytes, size_t count) {
@@ -46,7 +46,7 @@ void Model::save(const std::function<void(const char*, size_t)>& write) const {
 }
 
 std::shared_ptr<Model> Model::copy() const {
-  const std::unique_lock<std::shared_mutex> lock(mutex_);  // alone, for the same reason
+  const std::unique_lock<ModelMutex> lock(mutex_);  // alone, for the same reason
   ++changes_;
   torch::jit::Module copy;
   run_or_refuse("libtorch cannot copy it", [&] { copy = copied(module_); });

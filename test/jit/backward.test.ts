@@ -74,3 +74,22 @@ test('a backward that fails in a method leaves no gradient behind', async () => 
   expect(torch.memory().allocatedBytes).toBe(before);
   m.dispose();
 });
+
+test('a hook may use the model whose method runs the backward', () => {
+  torch.scope(() => {
+    const m = model('learner');
+    const seen: unknown[] = [];
+    const { leaf, a, b } = inputs(() => {
+      m.train(false);
+      const inner = torch.enableGrad(() => {
+        const x = torch.ones([3], { requiresGrad: true });
+        return m.call('learn', x, x) as any;
+      });
+      seen.push(inner.item(), m.parameters().length, m.isTraining());
+    });
+    expect((m.call('learn', a, b) as any).item()).toBe(15);
+    expect(seen).toEqual([6, 1, false]);
+    expect(leaf.grad!.toArray()).toEqual([5, 5, 5]);
+    expect((m.forward(torch.ones([3])) as any).item()).toBe(3); // and so may others, afterwards
+  });
+});
