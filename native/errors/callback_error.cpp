@@ -14,6 +14,8 @@ std::string text_of(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const std::exception& thrown) {
     return thrown.what();
+  } catch (...) {  // of another type: it has no text
+    return "";
   }
 }
 
@@ -22,7 +24,9 @@ std::string text_of(const std::exception_ptr& error) {
 void keep_callback_error() noexcept { thread_error = std::current_exception(); }
 
 void rethrow_callback_error(const std::string& text) {
-  if (thread_error == nullptr || text.find(text_of(thread_error)) == std::string::npos) return;
+  if (thread_error == nullptr) return;
+  const std::string kept = text_of(thread_error);
+  if (kept.empty() || text.find(kept) == std::string::npos) return;
   std::rethrow_exception(std::exchange(thread_error, nullptr));
 }
 
