@@ -27,11 +27,8 @@ export class SourceMaps {
     // A module that a bundler evaluates was found in the program, by the map in its code.
     if (map === undefined)
       return isModule(frame.file) ? { ...frame, file: this.moduleFile(frame.file, process.cwd()) } : frame;
-    if (frame.line < 1) return frame;
-    const needle = { line: frame.line, column: Math.max(0, frame.column - 1) };
-    let found = originalPositionFor(map, { ...needle, bias: GREATEST_LOWER_BOUND });
-    if (found.source === null) found = originalPositionFor(map, { ...needle, bias: LEAST_UPPER_BOUND });
-    if (found.source === null) return frame;
+    const found = frame.line < 1 ? undefined : originalOf(map, frame);
+    if (found === undefined) return frame;
     return {
       file: this.moduleFile(scriptPath(found.source), path.dirname(frame.file)),
       line: found.line,
@@ -89,6 +86,26 @@ export class SourceMaps {
     return new TraceMap(map as ConstructorParameters<typeof TraceMap>[0], url);
   }
 }
+
+/** Undefined if the map has none, or an impossible one: a source that it does not list, or a line before the first. */
+function originalOf(
+  map: TraceMap,
+  { line, column }: Frame,
+): { source: string; line: number; column: number } | undefined {
+  const needle = { line, column: Math.max(0, column - 1) };
+  try {
+    let found = originalPositionFor(map, { ...needle, bias: GREATEST_LOWER_BOUND });
+    if (found.source === null) found = originalPositionFor(map, { ...needle, bias: LEAST_UPPER_BOUND });
+    const { source, line: at, column: before } = found;
+    if (typeof source !== 'string' || source.endsWith('/')) return undefined; // a source may be null
+    return isCount(at, 1) && isCount(before, 0) ? { source, line: at, column: before } : undefined;
+  } catch {
+    return undefined; // decoded mappings, which are not checked before
+  }
+}
+
+const isCount = (value: unknown, least: number): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= least;
 
 interface Sized {
   mappings?: unknown;

@@ -128,3 +128,18 @@ test('without a map, with a broken one and without a file the position is unchan
   const gone = { ...frame, file: '/no/such/file.js' };
   expect(new SourceMaps().resolve(gone)).toEqual(gone);
 });
+
+test.each([
+  ['a source that it does not list', { sources: ['a.ts'], mappings: 'ACAA' }],
+  ['a source before the first', { sources: ['a.ts'], mappings: 'ADAA' }],
+  ['a line before the first', { sources: ['a.ts'], mappings: 'AADA' }],
+  ['no name of its source', { sources: [null], mappings: 'AAAA' }],
+  ['mappings that are not text', { sources: ['a.ts'], mappings: [5] }],
+  ['lines that are not numbers', { sources: ['a.ts'], mappings: [[[0, 0, 'x', null]]] }],
+])('a map with %s leaves the position unchanged', (_, map) => {
+  const file = path.join(folder, 'out', 'wrong.js');
+  fs.writeFileSync(file, 'x\n//# sourceMappingURL=wrong.js.map\n');
+  fs.writeFileSync(`${file}.map`, JSON.stringify({ version: 3, names: [], ...map }));
+  const frame = { file, line: 1, column: 1, function: '' };
+  expect(new SourceMaps().resolve(frame)).toEqual(frame);
+});
