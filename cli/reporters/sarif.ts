@@ -114,7 +114,9 @@ function location(at: Frame, folder: string): object {
 function artifact(at: Frame, folder: string): object {
   const file = relativeFile(at, folder);
   if (path.isAbsolute(file)) return { uri: pathToFileURL(file).href };
-  return { uri: file.split('/').map(encodeURIComponent).join('/'), uriBaseId: '%SRCROOT%' };
+  // A half of a surrogate pair, which a name may contain, has no encoding.
+  const valid = Buffer.from(file).toString();
+  return { uri: valid.split('/').map(encodeURIComponent).join('/'), uriBaseId: '%SRCROOT%' };
 }
 
 function fingerprint({ rule, site }: Finding, folder: string): string {

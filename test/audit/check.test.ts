@@ -330,6 +330,14 @@ describe('--sarif', () => {
     return validate(JSON.parse(read('out.sarif')));
   };
 
+  test('a name with half of a surrogate pair', () => {
+    const builder = new CaptureBuilder().site(1, [path.join(folder, 'src/a \ud800.js'), 1, 1]);
+    for (let i = 1; i <= 48; i++) builder.tick({ ms: i * 250 }, [{ site: 1, liveTensors: i, liveBytes: i * 1024 }]);
+    write('half.ltna', builder.end().build());
+    const [{ locations }] = sarif('half.ltna').results;
+    expect(locations[0].physicalLocation.artifactLocation.uri).toBe('src/a%20%EF%BF%BD.js');
+  });
+
   test('a leak is at its line, with its stack', () => {
     const { results, invocations } = sarif('leaky.ltna');
     expect(results).toHaveLength(1);
