@@ -4,7 +4,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import type { WasmReport } from '../analysis/wasm-report';
 import { temporaryFolder } from '../capture/reserve';
-import { parseRecords } from './records';
+import { MAX_RECORD_BYTES, parseRecords } from './records';
 import { wasmReport } from './report';
 
 const VARIABLE = 'LIBTORCH_NODE_WASM';
@@ -28,10 +28,24 @@ export class WasmRecording {
 
   report(): WasmReport {
     const isThere = fs.existsSync(this.file); // no Node program ran, or it could not write
-    return wasmReport(isThere ? parseRecords(fs.readFileSync(this.file, 'utf8')) : []);
+    return wasmReport(isThere ? parseRecords(beginningOf(this.file)) : []);
   }
 
   close(): void {
     fs.rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Of a long run, the file may be larger than a string of JavaScript. */
+function beginningOf(file: string): string {
+  const fd = fs.openSync(file, 'r');
+  try {
+    const bytes = Buffer.allocUnsafe(Math.min(fs.fstatSync(fd).size, MAX_RECORD_BYTES));
+    let done = 0;
+    for (let n = -1; n !== 0 && done < bytes.length; done += n)
+      n = fs.readSync(fd, bytes, done, bytes.length - done, done);
+    return bytes.toString('utf8', 0, done);
+  } finally {
+    fs.closeSync(fd);
   }
 }

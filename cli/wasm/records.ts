@@ -20,7 +20,7 @@ export type WasmRecord =
   | (Origin & { type: 'exit' });
 
 /** A larger file is read only up to this size. */
-const MAX_BYTES = 256 * 2 ** 20;
+export const MAX_RECORD_BYTES = 256 * 2 ** 20;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 const isPair = (value: unknown) => Array.isArray(value) && value.length === 2 && value.every(isNumber);
@@ -32,7 +32,7 @@ const isFrame = (value: unknown) => {
 /** The records in a text, in the order of time. Skips what is incomplete: the program may have been killed, and is not trusted. */
 export function parseRecords(text: string): WasmRecord[] {
   const records: WasmRecord[] = [];
-  for (const line of text.slice(0, MAX_BYTES).split('\n')) {
+  for (const line of text.split('\n')) {
     const record = parsed(line);
     if (record !== undefined) records.push(record);
   }

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { renderWasm } from '../../cli/reporters/wasm';
 import { plainColors } from '../../cli/terminal/colors';
+import { WasmRecording } from '../../cli/wasm/recording';
 import { parseRecords, type WasmRecord } from '../../cli/wasm/records';
 import { wasmReport } from '../../cli/wasm/report';
 import { limitMs } from '../support/sanitized';
@@ -169,4 +170,18 @@ describe('the judgement', () => {
       memory(1, 5, 65_536),
     ]);
   });
+});
+
+test('of a file that is too large for a string, the beginning is read', () => {
+  const recording = new WasmRecording(100);
+  try {
+    const { file } = JSON.parse(recording.variables().LIBTORCH_NODE_WASM!);
+    const stack = [{ file: '/srv/app.js', line: 4, column: 1, function: '' }];
+    const record = { type: 'memory', pid: 1, thread: 0, ms: 5, id: 1, bytes: 65_536, shared: false, stack };
+    fs.writeFileSync(file, `${JSON.stringify(record)}\n`);
+    fs.truncateSync(file, 2 ** 29 + 1);
+    expect(recording.report().sites).toMatchObject([{ file: '/srv/app.js', liveMemories: 1 }]);
+  } finally {
+    recording.close();
+  }
 });
