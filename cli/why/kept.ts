@@ -8,6 +8,7 @@ import { UsageError } from '../errors/errors';
 import { OWNER_ALONE, writeWholeFile } from '../files/whole-file';
 import { checked } from './analyst';
 import type { Answer } from './holder';
+import { isAt } from './sites';
 
 const MAX_BYTES = 256 * 2 ** 20;
 const MAX_THREADS = 4096;
@@ -54,11 +55,7 @@ export function answersBeside(capture: string, { site, redact }: { site?: string
 
 function onlySite(answer: Answer, wanted: string): Answer {
   const heldBy = answer.heldBy.flatMap((holder) => {
-    const sites = holder.sites.filter(({ file, line, column }) =>
-      [`${file}:${line}`, `${file}:${line}:${column}`].some(
-        (place) => place === wanted || place.endsWith(`/${wanted}`),
-      ),
-    );
+    const sites = holder.sites.filter((site) => isAt(site, wanted));
     const sum = (figure: 'tensors' | 'bytes') => sites.reduce((total, site) => total + site[figure], 0);
     return sites.length === 0 ? [] : [{ ...holder, sites, tensors: sum('tensors'), bytes: sum('bytes') }];
   });

@@ -17,6 +17,12 @@ export interface AnswerOptions {
   site?: string;
 }
 
+/** Whether `wanted`, a `file:line` or `file:line:column`, names this position; the file may be without its folders. */
+export function isAt({ file, line, column }: Frame, wanted: string): boolean {
+  const place = `${file}:${line}`;
+  return [place, `${place}:${column}`].some((one) => one === wanted || one.endsWith(`/${wanted.replace(/^\.\//, '')}`));
+}
+
 export class Sites {
   private readonly maps = new SourceMaps();
   private readonly frames = new Map<number, Frame>();
@@ -43,12 +49,7 @@ export class Sites {
 
   isWanted(site: number): boolean {
     const { site: wanted } = this.options;
-    if (wanted === undefined) return true;
-    const { file, line, column } = this.frameOf(site);
-    const place = `${file}:${line}`;
-    return [place, `${place}:${column}`].some(
-      (one) => one === wanted || one.endsWith(`/${wanted.replace(/^\.\//, '')}`),
-    );
+    return wanted === undefined || isAt(this.frameOf(site), wanted);
   }
 
   shares(all: ReadonlyMap<number, { tensors: number; bytes: number }>): SiteShare[] {

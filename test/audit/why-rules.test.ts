@@ -78,6 +78,7 @@ test('run --why: in the report, its JSON, FILE.why and report FILE; nothing of t
   expect((await leakAudit('why', capture)).stdout).toMatch(PLACE);
   expect((await leakAudit('report', capture)).stdout).toMatch(PLACE);
   expect((await leakAudit('why', capture, '--site', 'leaky.cjs:4')).stdout).toMatch(PLACE);
+  expect((await leakAudit('why', capture, '--site', './leaky.cjs:4')).stdout).toMatch(PLACE);
   expect((await leakAudit('why', capture, '--site', 'leaky.cjs:5')).stdout).toBe(
     'no live tensor was made at leaky.cjs:5; lines are known only while the process is recorded\n',
   );
