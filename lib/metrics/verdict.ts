@@ -164,12 +164,18 @@ export class VerdictWatch {
       return;
     }
     const { NODE_OPTIONS: _options, ...env } = process.env;
-    const child = execFile(
-      process.execPath,
-      [CLI, 'report', this.file, '--json', '-'],
-      { env, maxBuffer: MAX_OUTPUT, timeout: MAX_JUDGING_MS, killSignal: 'SIGKILL' },
-      (error, stdout) => this.take(error, stdout),
-    );
+    let child: ChildProcess;
+    try {
+      child = execFile(
+        process.execPath,
+        [CLI, 'report', this.file, '--json', '-'],
+        { env, maxBuffer: MAX_OUTPUT, timeout: MAX_JUDGING_MS, killSignal: 'SIGKILL' },
+        (error, stdout) => this.take(error, stdout),
+      );
+    } catch {
+      this.judgements.failed++; // no memory for a process, or Node's permission model denies it
+      return;
+    }
     this.child = child;
     // A judgement does not keep the program running.
     child.unref();

@@ -47,6 +47,22 @@ test('the verdict and the leaking line are exported, and nothing without the opt
   expect(removed).toBe(1);
 });
 
+test('a program in which no process can be started goes on', async () => {
+  const program = `
+    require('node:child_process').execFile = () => { throw new Error('spawn ENOMEM'); };
+    const { Registry } = require('prom-client');
+    const register = new Registry();
+    require('libtorch-node/metrics').exportToPrometheus({ register, verdict: { everyMs: 100 } });
+    const look = async () => {
+      const text = await register.metrics();
+      if (!/outcome="failed"} [2-9]/.test(text)) return setTimeout(look, 50);
+      process.exit();
+    };
+    look();`;
+  const { code, stderr } = await run(process.execPath, ['-e', program], { limitMs: 60_000 });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
 test('an invalid option registers nothing', async () => {
   for (const verdict of [{ everyMs: 1 }, { mode: 'counters' }, { every: 5 }, { maxBytes: 5 }, 'yes']) {
     const register = new Registry();
