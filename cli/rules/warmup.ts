@@ -16,6 +16,7 @@ export function enoughRounds(rounds: number, options: RuleOptions = {}): boolean
 
 /** The least number of rounds that can be judged. */
 export function roundsNeeded(options: RuleOptions = {}): number {
+  if (options.warmup !== undefined) return options.warmup + MIN_ROUNDS; // it may be very large
   let rounds = MIN_ROUNDS;
   while (!enoughRounds(rounds, options)) rounds++;
   return rounds;

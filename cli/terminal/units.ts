@@ -65,6 +65,7 @@ export function parseBytes(text: string): number {
 }
 
 export function parseCount(text: string): number {
-  if (!/^\d+$/.test(text)) throw new UsageError(`expected a whole number, got '${text}'`);
-  return Number(text);
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(count)) throw new UsageError(`expected a whole number, got '${text}'`);
+  return count;
 }

@@ -8,7 +8,7 @@ import { memoryLimit } from '../../cli/machine/memory-limit';
 import { LiveLines, sparkline } from '../../cli/reporters/live';
 import { renderText } from '../../cli/reporters/text';
 import { colorsFor } from '../../cli/terminal/colors';
-import { formatBytes, formatDuration, parseBytes, parseDuration } from '../../cli/terminal/units';
+import { formatBytes, formatDuration, parseBytes, parseCount, parseDuration } from '../../cli/terminal/units';
 import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { random } from './simulation';
 
@@ -273,6 +273,9 @@ test('units, formatted and parsed', () => {
   expect(() => parseDuration('5')).toThrow(/expected a duration/);
   expect(() => parseDuration('0s')).toThrow(/expected a duration/);
   expect(() => parseBytes('5 parsecs')).toThrow(/expected a size/);
+  expect(parseCount('12')).toBe(12);
+  for (const count of ['-1', '1.5', '99999999999999999999'])
+    expect(() => parseCount(count)).toThrow(/expected a whole number/);
 });
 
 /** A worker thread whose site grows by 1 KiB a round until its end, and 50 rounds in all. */

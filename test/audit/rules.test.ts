@@ -4,6 +4,7 @@ import { upperTail } from '../../cli/rules/statistics/normal';
 import { floorOf, steps, teeth } from '../../cli/rules/statistics/shape';
 import { theilSen } from '../../cli/rules/statistics/theil-sen';
 import type { SiteHistory } from '../../cli/rules/verdict';
+import { enoughRounds, roundsNeeded } from '../../cli/rules/warmup';
 import { history, ROUND_MS, random } from './simulation';
 
 const ROUNDS = 48;
@@ -12,6 +13,13 @@ const MS = ROUND_MS;
 const verdicts = (series: SiteHistory[]) => series.map((one) => judge(one).verdict);
 const share = (all: string[], wanted: string) => all.filter((one) => one === wanted).length / all.length;
 const seeds = Array.from({ length: 200 }, (_, i) => i + 1);
+
+test('the rounds that a verdict needs are the least that are enough, however long the warm-up is', () => {
+  for (const options of [{}, { warmup: 0 }, { warmup: 40 }, { warmup: 2 ** 52 }]) {
+    const rounds = roundsNeeded(options);
+    expect([enoughRounds(rounds, options), enoughRounds(rounds - 1, options)]).toEqual([true, false]);
+  }
+});
 
 test('Theil–Sen finds the slope of a line and ignores an outlier', () => {
   const x = Array.from({ length: 20 }, (_, i) => i);
