@@ -1,7 +1,13 @@
 /** Maps positions in the executed JavaScript to positions in the original source. */
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { GREATEST_LOWER_BOUND, LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
+import {
+  AnyMap,
+  GREATEST_LOWER_BOUND,
+  LEAST_UPPER_BOUND,
+  originalPositionFor,
+  type TraceMap,
+} from '@jridgewell/trace-mapping';
 import { scriptPath } from '../../lib/observe/audit/script-path';
 import type { Frame } from '../capture/records';
 import { readRegular } from '../files/regular-file';
@@ -83,7 +89,7 @@ export class SourceMaps {
     this.room.segments -= segments;
     this.room.sources -= sources;
     // Throws for invalid content; the caller then works without a map.
-    return new TraceMap(map as ConstructorParameters<typeof TraceMap>[0], url);
+    return new AnyMap(map as ConstructorParameters<typeof TraceMap>[0], url);
   }
 }
 

@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import * as esbuild from 'esbuild';
 import * as ts from 'typescript';
 import { SourceMaps } from '../../cli/code/source-maps';
+import { original } from '../../lib/observe/audit/positions';
 
 const SOURCE = `interface Options { size: number }
 
@@ -65,6 +66,15 @@ const compile = (options: ts.CompilerOptions) => {
 test('tsc with a map beside the file', () => {
   const file = compile({ sourceMap: true });
   expect(resolveMark(file)).toEqual({ file: source, ...find(SOURCE, MARK), function: 'add' });
+});
+
+test('an index map, which consists of others', () => {
+  const file = compile({ sourceMap: true });
+  const map = JSON.parse(fs.readFileSync(`${file}.map`, 'utf8'));
+  fs.writeFileSync(`${file}.map`, JSON.stringify({ version: 3, sections: [{ offset: { line: 0, column: 0 }, map }] }));
+  expect(resolveMark(file)).toMatchObject({ file: source, ...find(SOURCE, MARK) });
+  const at = find(fs.readFileSync(file, 'utf8'), MARK);
+  expect(original({ file, ...at, function: '' })).toMatchObject({ file: source, ...find(SOURCE, MARK) });
 });
 
 test('tsc with an inline map', () => {

@@ -10,8 +10,18 @@ export function inlineMap(url: string): string | undefined {
 
 /** The map with whole URLs as its sources. `base`: where it, or the code that contains it, is. Throws if it is invalid. */
 export function parseMap(text: string, base: URL): SourceMap {
-  const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
-  const payload = { ...rest, sourcesContent: [] }; // not needed here, and the largest part of a map
-  const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
-  return new SourceMap({ ...payload, sources: payload.sources?.map((source) => new URL(source, root).href) });
+  return new SourceMap(withWholeUrls(JSON.parse(text) as Payload, base));
+}
+
+/** An index map consists of other maps. */
+type Payload = SourceMapPayload & { sections?: { map: Payload }[] };
+
+function withWholeUrls({ sourcesContent, sections, ...rest }: Payload, base: URL): Payload {
+  const root = new URL(rest.sourceRoot ? `${rest.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
+  return {
+    ...rest,
+    sourcesContent: [], // not needed here, and the largest part of a map
+    sources: rest.sources?.map((source) => new URL(source, root).href),
+    ...(sections && { sections: sections.map((one) => ({ ...one, map: withWholeUrls(one.map, base) })) }),
+  };
 }
