@@ -235,6 +235,11 @@ test('what Python refuses is refused with a code', () => {
   short.optimizer.step();
   short.step();
   expect(codeOf(() => short.step())).toBe('ERR_TORCH_RUNTIME');
+  const rising = new lrScheduler.OneCycleLR(sgd(), 0.1, 3, { pctStart: 1 });
+  rising.optimizer.step();
+  for (let i = 0; i < 2; i++) rising.step();
+  expect(rising.getLastLr()).toEqual([0.1]);
+  expect(codeOf(() => rising.step())).toBe('ERR_TORCH_RUNTIME'); // Python divides by zero
 });
 
 test('a step before the optimizer’s is a warning with a code, once', () => {

@@ -361,6 +361,10 @@ export class OneCycleLR extends LRScheduler<OneCycleState> {
         if (step <= phase.end_step || phase === phases.at(-1)) break;
         start = phase.end_step;
       }
+      if (phase.end_step === start) {
+        // Python: ZeroDivisionError. The rate would be NaN.
+        throw stepError(`${at('OneCycleLR')}.step`, `expected at most ${total - 1} steps with pctStart 1, got ${step}`);
+      }
       const part = (step - start) / (phase.end_step - start);
       const value = (from: string, to: string) => this.#between(group[camelCase(from)], group[camelCase(to)], part);
       const rate = value(phase.start_lr, phase.end_lr);
