@@ -13,6 +13,7 @@ import type { PointOptions } from './collectives';
 import { rankWithin } from './group';
 import { type Call, Kind } from './kinds';
 import { distributedError } from './library';
+import { inTurn } from './turns';
 import { type CollectiveOptions, callOf, inSteps, run } from './work';
 
 const COMMON = ['group', 'signal'] as const;
@@ -164,23 +165,33 @@ function pointOf(name: string, argument: string, rank: unknown, options: PointOp
 export async function sendObject(value: unknown, dst: number, options: PointOptions = {}): Promise<void> {
   const { call, root, tag } = pointOf('sendObject', 'dst', dst, options);
   const bytes = bytesOf(call.fn, 'value', value);
-  const [length, data] = [bytesTensor(lengthBytes(bytes.length)), bytesTensor(bytes)];
-  await using([length, data], () =>
-    Promise.all([length, data].map((tensor) => run(call, { kind: Kind.Send, inputs: [tensor], root, tag }))),
+  const send = (step: Call, message: Uint8Array) => {
+    const tensor = bytesTensor(message);
+    return using([tensor], () => run(step, { kind: Kind.Send, inputs: [tensor], root, tag }));
+  };
+  await inTurn(
+    call,
+    { kind: 'send', root, tag },
+    (step) => send(step, lengthBytes(bytes.length)),
+    (step) => send(step, bytes),
   );
 }
 
 /** The value that rank `src` sends. */
 export async function recvObject(src: number, options: PointOptions = {}): Promise<unknown> {
   const { call, root, tag } = pointOf('recvObject', 'src', src, options);
-  const length = emptyOf(8);
-  const count = await using([length], async () => {
-    await run(call, { kind: Kind.Recv, outputs: [length], root, tag });
-    return lengthIn(length);
-  });
-  const data = emptyOf(count);
-  return using([data], async () => {
-    await run(call, { kind: Kind.Recv, outputs: [data], root, tag });
-    return valueIn(bytesIn(data));
-  });
+  const recv = <T>(step: Call, size: number, read: (message: Tensor) => T): Promise<T> => {
+    const message = emptyOf(size);
+    return using([message], async () => {
+      await run(step, { kind: Kind.Recv, outputs: [message], root, tag });
+      return read(message);
+    });
+  };
+  const bytes = await inTurn(
+    call,
+    { kind: 'recv', root, tag },
+    (step) => recv(step, 8, lengthIn),
+    (step, length) => recv(step, length, bytesIn),
+  );
+  return valueIn(bytes);
 }

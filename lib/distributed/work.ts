@@ -130,7 +130,7 @@ const given = <T>(result: Promise<T>, give: () => void): Promise<T> =>
 const again = ({ fn, group }: Call): Call => callOf(fn.slice('distributed.'.length), { group });
 
 /** What the caller gets: the result, or at once the reason of its signal, while the call goes on. */
-function abortable<T>({ signal }: Call, result: Promise<T>): Promise<T> {
+export function abortable<T>({ signal }: Call, result: Promise<T>): Promise<T> {
   if (signal === undefined) return result;
   return new Promise<T>((resolve, reject) => {
     const forget = onAbort(signal, () => reject(signal.reason));

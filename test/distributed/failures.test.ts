@@ -17,6 +17,7 @@ test.each([
   ['a rank that does not come', 'missing'],
   ['a rank that does not send in time', 'late'],
   ['a recv that is aborted', 'aborts'],
+  ['objects that are received together, or aborted', 'objects'],
   ['a group that is destroyed', 'destroys'],
   ['a rank that ends before a step of ZeroRedundancyOptimizer', 'step'],
   ['a worker that is terminated in a collective', 'worker'],

@@ -56,6 +56,32 @@ const cases = {
     }
     await d.barrier();
   },
+  /** Values of one rank and tag come whole and in order, also to calls that wait together. */
+  async objects() {
+    await join();
+    const values = [{ a: 'x'.repeat(1000) }, [1, 2], 'third'];
+    if (rank === 0) await Promise.all(values.map((value) => d.sendObject(value, 1)));
+    else {
+      const stop = new AbortController();
+      const waiting = values.map(() => d.recvObject(0));
+      const aborted = d.recvObject(0, { signal: stop.signal }); // has not begun
+      stop.abort(new Error('enough'));
+      await assert.rejects(aborted, { message: 'enough' });
+      assert.deepEqual(await Promise.all(waiting), values);
+    }
+    if (rank === 0) await d.sendObject('fourth', 1);
+    else assert.equal(await d.recvObject(0), 'fourth');
+    if (rank === 1) {
+      const stop = new AbortController();
+      const waiting = d.recvObject(0, { signal: stop.signal, tag: 3 });
+      const next = assert.rejects(d.recvObject(0, { tag: 3 }), { ...lost, message: /use another tag/ });
+      await new Promise(setImmediate); // it has begun
+      stop.abort(new Error('enough'));
+      await assert.rejects(waiting, { message: 'enough' });
+      await next;
+    }
+    await d.barrier();
+  },
   /** Destroying a group ends what waits in it. */
   async destroys() {
     await join();
