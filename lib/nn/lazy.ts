@@ -55,6 +55,10 @@ function inferOnFirstForward<M extends Lazy>(
   });
 }
 
+/** Whether the number of inputs is known, also to be 0. In the constructor nothing is drawn or reported yet. */
+const hasInputs = (module: Lazy & Module, count: number): boolean =>
+  !isEmpty(module.weight) && (count !== 0 || module._state.firstForward !== null);
+
 const lazyLinear = { outFeatures: int(), bias: flag(true), ...factory };
 
 /** A Linear whose `inFeatures` come from its first input. */
@@ -77,7 +81,7 @@ export class LazyLinear extends Linear {
   }
 
   override resetParameters(): void {
-    if (!isEmpty(this.weight)) super.resetParameters();
+    if (hasInputs(this, this.inFeatures)) super.resetParameters();
   }
 }
 
@@ -114,7 +118,7 @@ function lazyConv<P extends unknown[], S extends Spec>(name: string, Like: ConvC
     }
 
     override resetParameters(): void {
-      if (!isEmpty(this.weight)) super.resetParameters();
+      if (hasInputs(this, this.inChannels)) super.resetParameters();
     }
   };
   Object.defineProperty(cls, 'name', { value: name });

@@ -4,6 +4,24 @@ import { thrown, torch } from '../support/torch';
 const { nn } = torch;
 type Module = InstanceType<typeof nn.Module>;
 
+// First: a process shows a warning once.
+test('constructors draw no random numbers and report nothing, as in Python', () => {
+  const spy = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  try {
+    torch.scope(() => {
+      torch.manualSeed(5);
+      const expected = torch.rand([1]).item();
+      torch.manualSeed(5);
+      const made = [new torch.nn.LazyLinear(3), new torch.nn.LazyConv2d(4, 3), new torch.nn.LazyConvTranspose1d(2, 2)];
+      expect(torch.rand([1]).item()).toBe(expected);
+      torch.disposeAll(made);
+    });
+    expect(spy).not.toHaveBeenCalled();
+  } finally {
+    spy.mockRestore();
+  }
+});
+
 test('a copy takes its shape from its own first input', () => {
   for (const [make, shape, like] of [
     [() => new nn.LazyLinear(3, { dtype: 'float64' }), [2, 5], 'Linear'],
