@@ -36,10 +36,14 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => untyped.disposeAll(tensors));
 
+/** Where PyTorch's own convolutions give what was in memory before, their elements are not compared. */
+const isMeaningless = (one: Recorded['cases'][number], text: string): boolean =>
+  !recorded.convolves && one.name.includes('Conv') && /: (result|gradient) \d+: other values/.test(text);
+
 /** What differs, or the error of a constructor or call that is refused here. */
 function textsOf(one: Recorded['cases'][number]): string[] {
   try {
-    return differences(one, tensors);
+    return differences(one, tensors).filter((text) => !isMeaningless(one, text));
   } catch (error) {
     return [`${one.name}: ${error}`];
   }
@@ -64,6 +68,12 @@ function wrongOf(source: string): { wrong: string[]; count: number } {
     torch.setNumThreads(threads);
   }
 }
+
+test('convolutions of PyTorch are right on this machine, or it is Debian 13', () => {
+  if (release !== '2.6') expect(recorded.convolves).toBe(true);
+  else process.stdout.write(`convolutions compared: ${recorded.convolves}\n`);
+  expect(recorded.cases.filter(({ name }) => name.includes('Conv')).length).toBeGreaterThan(20);
+});
 
 test('all of module_db: initial weights, results, gradients, buffers, state dict and text', () => {
   const { wrong, count } = wrongOf('module_db');

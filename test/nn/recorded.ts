@@ -51,6 +51,8 @@ export interface Clip {
 }
 
 export interface Recorded {
+  /** Whether PyTorch's convolutions are right on this machine. */
+  convolves: boolean;
   inits: Init[];
   clips: Clip[];
   version: string;
