@@ -1,7 +1,6 @@
 /** Atomic file writes. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
-import { basename, dirname, join } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { native } from '../addon/native';
 import { codedError } from '../errors/errors';
@@ -79,7 +78,12 @@ export class WholeFile implements Sink, FileSink {
 /** The most bytes of a file's name that its temporary name begins with: file systems limit a name to 255. */
 const SHOWN_BYTES = 200;
 
-const shortName = (path: string): string => Buffer.from(basename(path)).subarray(0, SHOWN_BYTES).toString();
+/** A name beside the file. The folder is not normalized: in 'link/../x', the system follows the link before it goes up. */
+function nameBeside(path: string): string {
+  const folder = path.slice(0, path.lastIndexOf('/') + 1);
+  const shown = Buffer.from(path.slice(folder.length)).subarray(0, SHOWN_BYTES).toString();
+  return `${folder}${shown}.${randomBytes(9).toString('hex')}.partial`;
+}
 
 /**
  * Writes to an unpredictable name beside the file and renames it at the end. On failure the old file is unchanged and no
@@ -87,7 +91,7 @@ const shortName = (path: string): string => Buffer.from(basename(path)).subarray
  */
 export function writeWhole(path: string, write: (file: WholeFile) => void): void {
   const { mode, replacesOwn } = modeFor(path);
-  const partial = join(dirname(path), `${shortName(path)}.${randomBytes(9).toString('hex')}.partial`);
+  const partial = nameBeside(path);
   const fd = fs.openSync(partial, NEW, mode);
   try {
     try {

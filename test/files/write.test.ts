@@ -78,6 +78,14 @@ describe('beside the file', () => {
     }
   });
 
+  test('beside the file, also where the path goes up from a link', () => {
+    fs.mkdirSync(file('real/inner'), { recursive: true });
+    fs.symlinkSync('real/inner', file('link'));
+    const [[name]] = opened(() => save(`${folder}/link/../x.pt`)) as [[string, number, number]];
+    expect(name).toMatch(/\/link\/\.\.\/x\.pt\.[0-9a-f]{18}\.partial$/);
+    expect(fs.readdirSync(file('real'))).toEqual(['inner', 'x.pt']);
+  });
+
   test('a planted link is neither followed nor kept, a planted file is not used', () => {
     const victim = file('victim');
     fs.writeFileSync(victim, 'theirs');
