@@ -22,6 +22,7 @@ test('links to folders and files count as what they lead to; a folder is not an 
   link('../../other/2.JPG', 'root/a/4.jpg');
   link('.', 'other/around'); // a circle
   link('nowhere', 'root/dangling');
+  link('itself', 'root/itself');
   const { classes, files, labels } = new torch.utils.data.ImageFolder(path.join(folder, 'root'));
   expect(classes).toEqual(['a', 'b']);
   expect(files.map((file) => path.relative(folder, file))).toEqual([

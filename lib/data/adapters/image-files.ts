@@ -4,9 +4,18 @@ import { join } from 'node:path';
 
 const IMAGES = /\.(jpe?g|png|webp|gif|tiff?|avif|bmp|ppm|pgm|pbm)$/i;
 
-/** A link that leads nowhere is not a folder: whoever reads it as an image learns that. */
+/** Whether a link leads to a folder. One that leads nowhere or to itself does not: whoever reads it as an image learns that. */
+function leadsToFolder(link: string): boolean {
+  try {
+    return statSync(link, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ELOOP') return false;
+    throw error;
+  }
+}
+
 const isFolder = (entry: Dirent, path: string): boolean =>
-  entry.isSymbolicLink() ? statSync(path, { throwIfNoEntry: false })?.isDirectory() === true : entry.isDirectory();
+  entry.isSymbolicLink() ? leadsToFolder(path) : entry.isDirectory();
 
 /** The names of the folders in a folder, in order. */
 export function foldersIn(root: string): string[] {
