@@ -1,10 +1,21 @@
 /** Hooks on gradients: arguments, results, failures, and lifetimes. */
 import { Worker } from 'node:worker_threads';
+import type { Tensor } from 'libtorch-node';
 import { run } from '../support/child';
 import { expectResident, rounds } from '../support/sanitized';
 import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
 
-const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
+/**
+ * The leaves of a test, which are freed after it: a hook whose function reaches its own tensor keeps it (docs/autograd.md).
+ */
+const leaves: Tensor[] = [];
+afterEach(() => torch.disposeAll(leaves.splice(0)));
+
+function leaf(...data: number[]): Tensor {
+  const made = torch.tensor(data, { requiresGrad: true });
+  leaves.push(made);
+  return made;
+}
 
 describe('registerHook', () => {
   it('gets the gradient of leaves and of computed tensors', () => {

@@ -48,10 +48,14 @@ const kinds: [name: string, config: Config][] = [
 ];
 const all: typeof kinds = [...kinds, ['Llama with a tied embedding', { ...llama, tie_word_embeddings: true }]];
 
+const models: Decoder[] = [];
+afterAll(() => torch.disposeAll(models));
+
 /** A model whose weights are large enough that its scores differ. */
 function made(config: Config): Decoder & { stateDict(): Record<string, Tensor> } {
   torch.manualSeed(3);
   const model = makeModel(config);
+  models.push(model);
   torch.scope(() =>
     torch.noGrad(() => {
       for (const weight of model.parameters()) weight.add_(torch.randn(weight.shape).mul(0.1));

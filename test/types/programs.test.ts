@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as ts from 'typescript';
-import { ROOT } from '../support/torch';
+import { ROOT, torch } from '../support/torch';
 import * as dtypes from './programs/dtypes';
 import * as layers from './programs/layers';
 import * as shapes from './programs/shapes';
@@ -25,6 +25,7 @@ const files: Record<string, string> = {
   families,
 };
 const programs: Record<string, object> = { dtypes, layers, shapes, families: require(families) };
+afterAll(() => torch.disposeAll(programs));
 
 interface Said {
   dtype: string;
