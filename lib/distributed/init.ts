@@ -208,9 +208,14 @@ export async function initProcessGroup(options: InitProcessGroupOptions = {}): P
     const joining = makeGroup(FN, { store, backend, rank, ranks, timeoutMs });
     world.connecting = joining.catch(() => {}); // reported here
     const group = await joining;
-    // Every rank in Node wrote its key before it was connected, and all are connected.
-    const wantsChecks = checks && size > 1 && backend === 'gloo';
-    group.checks = wantsChecks && (await store.check(ranks.map((each) => `libtorch_node/rank:${each}:checks`)));
+    try {
+      // Every rank in Node wrote its key before it was connected, and all are connected.
+      const wantsChecks = checks && size > 1 && backend === 'gloo';
+      group.checks = wantsChecks && (await store.check(ranks.map((each) => `libtorch_node/rank:${each}:checks`)));
+    } catch (error) {
+      await endGroup(group);
+      throw error;
+    }
     world.group = group;
     joinedAs(rank, size);
     return group;

@@ -15,6 +15,7 @@ const d = torch.distributed;
 test.each([
   ['a rank that calls process.exit in a collective', 'exits'],
   ['a rank that does not come', 'missing'],
+  ['a store that fails when the ranks are connected', 'unchecked'],
   ['a rank that does not send in time', 'late'],
   ['a recv that is aborted', 'aborts'],
   ['objects that are received together, or aborted', 'objects'],

@@ -1,5 +1,7 @@
 /** `node failures.mjs method rank size case`: prints 'done' if the rank gets the error that it must get. */
 import assert from 'node:assert/strict';
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import torch from '../../../dist/lib/index.mjs';
 
@@ -37,6 +39,27 @@ const cases = {
   async missing() {
     if (rank === 1) return;
     await assert.rejects(join({ timeoutMs: 2000 }), { ...late, message: /rank 1 has not joined/ });
+  },
+  /** The store fails when all ranks are connected: the connections are closed, and the ranks can join again. */
+  async unchecked() {
+    class Failing extends d.FileStore {
+      check() {
+        return Promise.reject(new Error('no answer'));
+      }
+    }
+    const sockets = () =>
+      readdirSync('/proc/self/fd').filter((fd) => {
+        const file = `/proc/self/fd/${fd}`;
+        return lstatSync(file, { throwIfNoEntry: false }) && readlinkSync(file).startsWith('socket:');
+      }).length;
+    const path = fileURLToPath(initMethod);
+    const before = sockets();
+    const store = new Failing(path, worldSize);
+    await assert.rejects(d.initProcessGroup({ store, rank, worldSize, timeoutMs: 60_000 }), { message: 'no answer' });
+    assert.equal(sockets(), before);
+    await join({ initMethod: `${initMethod}-2` });
+    await d.destroyProcessGroup();
+    assert.equal(sockets(), before);
   },
   /** Nobody sends: the limit is that of a group which is made when both ranks are there. */
   async late() {
