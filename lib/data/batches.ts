@@ -2,8 +2,9 @@
 import { argumentError } from '../errors/errors';
 import { isTensor } from '../tensor/tensor';
 import type { Generator } from './arguments';
+import { valuesOf } from './iteration';
 import { type Chunk, type Draw, Draws, type Indices, Listed, Part, type Start, stateOf } from './order';
-import { BatchSampler, ChunkSampler } from './samplers';
+import { BatchSampler, batched, ChunkSampler } from './samplers';
 
 const FN = 'utils.data.DataLoader';
 
@@ -60,8 +61,9 @@ export function batchesOf(order: Order, resume: Resume | null): Batches {
   const built = chunked(order);
   if (built !== null) return new Chunked(built.sampler, built.size, built.dropLast, resume);
   const { batchSampler, sampler, batchSize, dropLast } = order;
-  const lists = batchSampler ?? new BatchSampler(sampler!, batchSize ?? 1, dropLast);
-  return new Lists(lists, resume?.batches ?? 0, batchSampler === null ? 'sampler' : 'batchSampler');
+  const skip = resume?.batches ?? 0;
+  if (batchSampler === null) return new Lists(batched(FN, sampler!, batchSize ?? 1, dropLast), skip, 'sampler');
+  return new Lists(valuesOf(FN, 'batchSampler', batchSampler), skip, 'batchSampler');
 }
 
 class Chunked implements Batches {
@@ -167,15 +169,15 @@ function* elementsOf(list: ArrayLike<unknown>): Iterable<unknown> {
 
 /** Batches of a sampler of the program. */
 class Lists implements Batches {
-  readonly #lists: Iterator<ArrayLike<number>>;
+  readonly #lists: globalThis.Generator<ArrayLike<number>, void, undefined>;
   #skip: number;
 
   constructor(
-    lists: Iterable<ArrayLike<number>>,
+    lists: globalThis.Generator<ArrayLike<number>, void, undefined>,
     skip: number,
     readonly name: 'sampler' | 'batchSampler',
   ) {
-    this.#lists = lists[Symbol.iterator]();
+    this.#lists = lists;
     this.#skip = skip;
   }
 
@@ -190,7 +192,7 @@ class Lists implements Batches {
   }
 
   end(): void {
-    this.#lists.return?.();
+    this.#lists.return();
   }
 }
 

@@ -1,6 +1,6 @@
 /** Passes without workers: each batch is read when it is asked for. */
 import { native } from '../addon/native';
-import { argumentError, codedError, type TorchError } from '../errors/errors';
+import { codedError, type TorchError } from '../errors/errors';
 import { disposeAll } from '../lifetimes/movable';
 import { scope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
@@ -8,6 +8,7 @@ import { type Site, siteOfCall } from '../observe/recording';
 import type { Batches } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { batchOf, Fetcher, type Form, type Pass, refuseAsync } from './fetch';
+import { closeIterator, demandIterator, demandStep } from './iteration';
 import { type Limits, limited } from './limited';
 import { isStateful, type PassProgress } from './progress';
 import { isPromise } from './read-each';
@@ -53,12 +54,6 @@ export class IndexedSource implements Source {
   end(): void {
     this.batches.end();
   }
-}
-
-/** An iterator of the program may give anything. */
-function demandStep(step: unknown): IteratorResult<unknown> {
-  if (typeof step === 'object' && step !== null) return step as IteratorResult<unknown>;
-  throw argumentError(FN, 'dataset', 'an iterator whose next() gives { value, done }', step);
 }
 
 export const END: unique symbol = Symbol('end');
@@ -119,9 +114,7 @@ export class StreamSource implements Source {
     const iterable = dataset as Partial<Iterable<unknown> & AsyncIterable<unknown>>;
     // An iterator that is not asynchronous is faster, and serves both loops.
     const name = typeof iterable[Symbol.iterator] === 'function' ? Symbol.iterator : Symbol.asyncIterator;
-    const iterator = iterable[name]!() as Partial<Iterator<unknown>> | null | undefined;
-    if (typeof iterator?.next === 'function') return iterator as Iterator<unknown>;
-    throw argumentError(FN, 'dataset', 'an iterable that gives an iterator with next()', iterator);
+    return demandIterator(FN, 'dataset', iterable[name]!());
   }
 
   /** Reads samples until the batch is complete. */
@@ -133,7 +126,7 @@ export class StreamSource implements Source {
         if (this.sync) refuseAsync(step);
         return this.#readAsync(samples, step as PromiseLike<IteratorResult<unknown>>);
       }
-      const { done, value } = demandStep(step);
+      const { done, value } = demandStep(FN, 'dataset', step);
       if (done) {
         this.#over();
         break;
@@ -145,7 +138,7 @@ export class StreamSource implements Source {
   }
 
   async #readAsync(samples: unknown[], first: PromiseLike<IteratorResult<unknown>>): Promise<unknown[]> {
-    let step = demandStep(await first);
+    let step = demandStep(FN, 'dataset', await first);
     for (;;) {
       if (step.done) {
         this.#over();
@@ -154,7 +147,7 @@ export class StreamSource implements Source {
       this.at++;
       if (samples.push(step.value) >= this.size) break;
       this.note(this.at);
-      step = demandStep(await (this.#iterator as AsyncIterator<unknown>).next());
+      step = demandStep(FN, 'dataset', await (this.#iterator as AsyncIterator<unknown>).next());
     }
     return samples;
   }
@@ -181,7 +174,7 @@ export class StreamSource implements Source {
   end(): unknown {
     if (this.#ended) return undefined;
     this.#ended = true;
-    return this.#iterator?.return?.();
+    return this.#iterator === null ? undefined : closeIterator(FN, 'dataset', this.#iterator);
   }
 }
 

@@ -10,6 +10,7 @@ import { ownScope } from '../lifetimes/scope';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { countOf, flagOf, type Generator, generatorOf, lengthOf } from './arguments';
+import { valuesOf } from './iteration';
 import { type Chunk, Draws, drawing, numbersOf } from './order';
 
 type Sized = { readonly length: number };
@@ -274,15 +275,25 @@ export class BatchSampler extends Sampler<number[]> {
     return numberOfBatches(this.sampler.length, this.batchSize, this.dropLast);
   }
 
-  *[Symbol.iterator](): Iterator<number[]> {
-    let batch: number[] = [];
-    for (const index of this.sampler) {
-      if (batch.push(index) < this.batchSize) continue;
-      yield batch;
-      batch = [];
-    }
-    if (batch.length > 0 && !this.dropLast) yield batch;
+  [Symbol.iterator](): Iterator<number[]> {
+    return batched('utils.data.BatchSampler', this.sampler, this.batchSize, this.dropLast);
   }
+}
+
+/** Lists of `size` indices of a sampler, which is the argument `sampler` of `fn`. */
+export function* batched(
+  fn: string,
+  sampler: Iterable<number>,
+  size: number,
+  dropLast: boolean,
+): globalThis.Generator<number[], void, undefined> {
+  let batch: number[] = [];
+  for (const index of valuesOf(fn, 'sampler', sampler)) {
+    if (batch.push(index) < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0 && !dropLast) yield batch;
 }
 
 export function numberOfBatches(samples: number | undefined, size: number, dropLast: boolean): number | undefined {

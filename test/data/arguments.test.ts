@@ -150,12 +150,62 @@ test('an iterable without an iterator, and an iterator without results', async (
       const first = new DataLoader({ [name]: () => iterator })[Symbol.asyncIterator]().next();
       await expect(first).rejects.toMatchObject({ code: ARGUMENT, message: expect.stringMatching(message) });
     }
+    const pass = new DataLoader({ [name]: () => ({ next: () => ({ value: 1 }), return: 5 }) })[Symbol.asyncIterator]();
+    await pass.next();
+    const message = /argument 'dataset': expected an iterator whose return, if it has one, is a function, got 5$/;
+    await expect(pass.return!()).rejects.toMatchObject({ code: ARGUMENT, message: expect.stringMatching(message) });
     for (const step of [undefined, null, 1, Promise.resolve(), Promise.resolve(2)]) {
       const message = /argument 'dataset': expected an iterator whose next\(\) gives \{ value, done \}/;
       const first = new DataLoader({ [name]: () => ({ next: () => step }) })[Symbol.asyncIterator]().next();
       await expect(first).rejects.toMatchObject({ code: ARGUMENT, message: expect.stringMatching(message) });
     }
   }
+});
+
+test('samplers without an iterator, or whose iterators break the protocol', () => {
+  const { BatchSampler, DataLoader } = data;
+  const faults: [iterator: unknown, expected: RegExp][] = [
+    ...[undefined, null, {}, { next: 1 }].map((one) => [one, /an iterator with next\(\)/] as never),
+    ...[undefined, null, 1].map((step) => [{ next: () => step }, /next\(\) gives \{ value, done \}/] as never),
+    [{ next: () => ({ value: [0] }), return: 5 }, /whose return, if it has one, is a function, got 5$/],
+    [{ next: () => ({}) }, /of integers/],
+  ];
+  const first = (loader: Iterable<unknown>) => {
+    for (const batch of loader) return batch;
+    return undefined;
+  };
+  for (const [iterator, expected] of faults) {
+    const sampler = { [Symbol.iterator]: () => iterator as Iterator<never> };
+    const inner = (batchSampler: unknown) => () => first(new DataLoader([1, 2], { batchSampler } as never));
+    refused(inner(sampler), [0], ARGUMENT, new RegExp(`DataLoader: argument 'batchSampler': .*${expected.source}`));
+    if ('return' in Object(iterator)) (iterator as Iterator<number>).next = () => ({ value: 0 });
+    const own = () => first(new DataLoader([1, 2], { sampler }));
+    refused(own, [0], ARGUMENT, new RegExp(`DataLoader: argument 'sampler': .*${expected.source}`));
+    if (expected.source === 'of integers') continue; // a BatchSampler passes on what its sampler gives
+    const alone = () => first(new BatchSampler(sampler, 1, false));
+    refused(alone, [0], ARGUMENT, new RegExp(`BatchSampler: argument 'sampler': .*${expected.source}`));
+  }
+});
+
+test('an iterator that has ended or thrown is not closed', () => {
+  const { DataLoader } = data;
+  const calls: string[] = [];
+  const sampler = (last: () => IteratorResult<number>) => {
+    const rest = [() => ({ value: 0, done: false }), last];
+    const close = () => {
+      calls.push('return');
+      return { value: undefined, done: true as const };
+    };
+    return { [Symbol.iterator]: () => ({ next: () => rest.shift()!(), return: close }) };
+  };
+  const failing = () => {
+    throw new Error('of the sampler');
+  };
+  expect([...new DataLoader([1], { sampler: sampler(() => ({ value: 0, done: true })) })]).toHaveLength(1);
+  expect(() => [...new DataLoader([1], { sampler: sampler(failing) })]).toThrow('of the sampler');
+  expect(calls).toEqual([]);
+  for (const _ of new DataLoader([1], { sampler: sampler(failing) })) break;
+  expect(calls).toEqual(['return']);
 });
 
 test('a key of a Map that has no text', () => {
