@@ -33,6 +33,8 @@ describe('failures', () => {
   test.each([
     ['throw', 'of the dataset', 'getItem'],
     ['exit', 'the worker called process.exit', ''],
+    ['close', "the worker's parentPort was closed or unref'd", ''],
+    ['unref', "the worker's parentPort was closed or unref'd", ''],
     ['async', 'of a timer', 'noisy.mjs'],
   ])('%s: the batches before it come, then the index and the stack; the next pass is whole', async (kind, text, at) => {
     const { loader } = fault(kind, 5);

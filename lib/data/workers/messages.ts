@@ -4,7 +4,15 @@ import type { Packed } from './packed';
 import type { Recipe } from './recipe';
 
 /** The cells that a worker shares with the loader, so that they can be read once it has ended. */
-export const Cell = { Index: 0, Exited: 1, Count: 2 } as const;
+export const Cell = { Index: 0, Ending: 1, Count: 2 } as const;
+
+/** How a worker ended, if it was not terminated: the place is the value of `Cell.Ending`. */
+export const ENDINGS = [
+  null,
+  'the worker called process.exit',
+  "the worker's parentPort was closed or unref'd",
+] as const;
+export const Ending = { Exit: 1, Port: 2 } as const;
 
 export interface WorkerData {
   /** The path of the library. */

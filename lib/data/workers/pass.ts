@@ -236,13 +236,12 @@ export class WorkerSource implements Source, Listener {
   }
 
   #replace(thread: Thread, jobs: Job[], failed: boolean, next: Thread): void {
-    const { error, exited } = thread;
+    const { error, ending } = thread;
     const [first] = jobs;
     if (failed && first !== undefined) {
       first.killed++;
-      const why =
-        error ?? (exited ? new Error('the worker called process.exit') : new Error('the worker was terminated'));
-      if (error !== undefined || exited || first.killed >= MAX_KILLED) {
+      const why = error ?? new Error(ending ?? 'the worker was terminated');
+      if (error !== undefined || ending !== null || first.killed >= MAX_KILLED) {
         this.#fail(first.id, thread.index, why);
         jobs.shift();
       }

@@ -9,7 +9,7 @@ import { Listed } from '../order';
 import { isStateful } from '../progress';
 import { isPromise } from '../read-each';
 import { copyOf, type PostedError, posted } from './errors';
-import { Cell, type FromWorker, type ToWorker, type WorkerData } from './messages';
+import { Cell, Ending, type FromWorker, type ToWorker, type WorkerData } from './messages';
 import { discard, type Packed, pack } from './packed';
 import { setServing } from './pool';
 import { datasetOf, disposeOwned, type Recipe } from './recipe';
@@ -202,8 +202,14 @@ class Trimmer {
 export function serve({ cells: shared }: WorkerData): void {
   setServing();
   const cells = new Float64Array(shared);
-  process.once('exit', () => {
-    cells[Cell.Exited] = 1; // not when the thread is terminated
+  const endsBy = (ending: number) => () => {
+    cells[Cell.Ending] ||= ending;
+  };
+  process.once('exit', endsBy(Ending.Exit)); // not when the thread is terminated
+  process.once('beforeExit', endsBy(Ending.Port)); // the port keeps the thread running
+  port.once('close', () => {
+    endsBy(Ending.Port)();
+    process.exit(); // no answer can be posted, whatever else keeps the thread running
   });
   const server = new Server(cells);
   port.on('message', (message: ToWorker) => server.receive(message));

@@ -1,7 +1,7 @@
 /** One worker of a loader. */
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { Cell, type FromWorker, type ToWorker, type WorkerData } from './messages';
+import { Cell, ENDINGS, type FromWorker, type ToWorker, type WorkerData } from './messages';
 import { discard } from './packed';
 
 /** A pass that a thread works for. */
@@ -78,9 +78,9 @@ export class Thread {
     return this.#cells[Cell.Index]!;
   }
 
-  /** Whether it ended by `process.exit` or an error. Otherwise it was terminated. */
-  get exited(): boolean {
-    return this.#cells[Cell.Exited] === 1;
+  /** Why it ended by itself, without an error. Null: it was terminated. */
+  get ending(): string | null {
+    return ENDINGS[this.#cells[Cell.Ending]!] ?? null;
   }
 
   post(message: ToWorker): void {

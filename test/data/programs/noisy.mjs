@@ -1,4 +1,5 @@
 /** Datasets for workers. */
+import { parentPort } from 'node:worker_threads';
 import torch from 'libtorch-node';
 
 export class Noisy extends torch.utils.data.Dataset {
@@ -35,6 +36,11 @@ export function faulty(length, kind, at, cells) {
       if (index === at && Atomics.exchange(done, 0, 1) === 0) {
         if (kind === 'throw') throw new RangeError('of the dataset');
         if (kind === 'exit') process.exit(3);
+        if (kind === 'close' || kind === 'unref') {
+          if (kind === 'close') setInterval(() => {}, 1000); // keeps the thread running
+          parentPort[kind]();
+          return new Promise(() => {}); // which keeps nothing running
+        }
         if (kind === 'hang') Atomics.wait(done, 2, 0);
         if (kind === 'async')
           return new Promise(() =>
