@@ -5,7 +5,7 @@ import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { demandModule, type ModuleLike } from './given';
+import { demandModule, demandModules, type ModuleLike } from './given';
 import { takesInputs } from './hooks';
 import { Module } from './module';
 import { Parameter } from './parameter';
@@ -64,15 +64,15 @@ abstract class List<T> extends Container<T> {
   /** Replaces the element at a position; negative positions count from the end. */
   abstract set(index: number, element: T): this;
 
-  /** @internal The same name keeps its place. */
-  _setAt(index: number, element: T): this {
+  /** @internal The same name keeps its place. The element is read once the position is checked. */
+  _setAt(index: number, element: () => T): this {
     const names = [...this._elements.keys()];
     const name = Number.isInteger(index) ? names.at(index) : undefined;
     if (name === undefined || index < -names.length) {
       const fn = `${this.constructor.name}.set`;
       throw argumentError(fn, 'index', `a position in a list of ${names.length}`, index);
     }
-    this._elements.set(name, element);
+    this._elements.set(name, element());
     return this;
   }
 
@@ -83,14 +83,14 @@ abstract class List<T> extends Container<T> {
   }
 
   /** @internal */
-  _splice(fn: string, index: number, count: number, ...more: T[]): T[] {
+  _splice(fn: string, index: number, count: number, more: () => T[] = () => []): T[] {
     const list = [...this._elements.values()];
     // Before the comparison, which fails for a symbol and reads other values as numbers.
     const place = !Number.isInteger(index) ? -1 : index < 0 ? index + list.length : index;
     if (place < 0 || place + count > list.length) {
       throw argumentError(fn, 'index', `a position in a list of ${list.length}`, index);
     }
-    const removed = list.splice(place, count, ...more);
+    const removed = list.splice(place, count, ...more());
     this._setAll(list);
     return removed;
   }
@@ -129,13 +129,14 @@ abstract class Modules<M extends Module = Module> extends List<M> {
     if (!isIterable(modules)) {
       throw argumentError(`${this.constructor.name}.extend`, 'modules', 'a list of Modules', modules);
     }
-    for (const module of [...modules]) this.append(module);
+    const given = [...modules].map((module, i) => [`modules[${i}]`, module] as const);
+    for (const module of demandModules(`${this.constructor.name}.extend`, given)) this.append(module as M);
     return this;
   }
 
   /** Inserts a module before a position. */
   insert(index: number, module: ModuleLike<M>): this {
-    this._splice(`${this.constructor.name}.insert`, index, 0, this.#read('insert', module));
+    this._splice(`${this.constructor.name}.insert`, index, 0, () => [this.#read('insert', module)]);
     return this;
   }
 
@@ -146,7 +147,7 @@ abstract class Modules<M extends Module = Module> extends List<M> {
 
   /** Replaces the module at a position. */
   set(index: number, module: ModuleLike<M>): this {
-    return this._setAt(index, this.#read('set', module));
+    return this._setAt(index, () => this.#read('set', module));
   }
 
   /** @internal */
@@ -168,15 +169,15 @@ export class Sequential extends Modules {
     const [first] = passed;
     const named = first instanceof Map ? [...first] : isPlainObject(first) ? Object.entries(first) : null;
     if (passed.length === 1 && named !== null) {
-      for (const [name, module] of named) {
-        requireName('nn.Sequential', 'modules', name);
-        this._elements.set(name, demandModule('nn.Sequential', name, module));
-      }
+      for (const [name] of named) requireName('nn.Sequential', 'modules', name);
+      const modules = demandModules('nn.Sequential', named);
+      named.forEach(([name], i) => {
+        this._elements.set(name, modules[i]!);
+      });
       return;
     }
-    passed.forEach((module, i) => {
-      this._elements.set(String(i), demandModule('nn.Sequential', `modules[${i}]`, module));
-    });
+    const given = passed.map((module, i) => [`modules[${i}]`, module] as const);
+    this._setAll(demandModules('nn.Sequential', given));
   }
 
   /** Intermediate results are released when it returns: `torch.keep` in a hook keeps one. */
@@ -215,8 +216,8 @@ export class ModuleList<M extends Module = Module> extends Modules<M> {
 }
 
 abstract class Dict<T> extends Container<T> {
-  /** @internal */
-  abstract _demand(fn: string, key: string, value: unknown): T;
+  /** @internal The values of all entries, or an error before one of them is changed. */
+  abstract _demand(fn: string, entries: readonly (readonly [key: string, value: unknown])[]): T[];
 
   get(key: string): T | undefined {
     return this._elements.get(key);
@@ -227,9 +228,16 @@ abstract class Dict<T> extends Container<T> {
   }
 
   set(key: string, value: T): this {
+    return this.#setAll([[key, value]]);
+  }
+
+  #setAll(entries: readonly (readonly [key: string, value: T])[]): this {
     const fn = `${this.constructor.name}.set`;
-    requireName(fn, 'key', key);
-    this._elements.set(key, this._demand(fn, key, value));
+    for (const [key] of entries) requireName(fn, 'key', key);
+    const values = this._demand(fn, entries);
+    entries.forEach(([key], i) => {
+      this._elements.set(key, values[i]!);
+    });
     return this;
   }
 
@@ -285,8 +293,7 @@ abstract class Dict<T> extends Container<T> {
     const list: unknown[] = [...(pairs ?? Object.entries(entries as Record<string, T>))];
     const wrong = list.findIndex((pair) => !Array.isArray(pair) || pair.length !== 2);
     if (wrong >= 0) throw argumentError(fn, `entries[${wrong}]`, 'a pair [name, value]', list[wrong]);
-    for (const [key, value] of list as [string, T][]) this.set(key, value);
-    return this;
+    return this.#setAll(list as [string, T][]);
   }
 }
 
@@ -300,8 +307,8 @@ export class ModuleDict<M extends Module = Module> extends Dict<M> {
   }
 
   /** @internal */
-  override _demand(fn: string, key: string, value: unknown): M {
-    return demandModule(fn, key, value) as M;
+  override _demand(fn: string, entries: readonly (readonly [key: string, value: unknown])[]): M[] {
+    return demandModules(fn, entries) as M[];
   }
 
   /** @internal */
@@ -348,12 +355,13 @@ export class ParameterList extends List<Parameter> {
     if (!isIterable(parameters) || isTensor(parameters)) {
       throw argumentError('ParameterList.extend', 'parameters', 'a list of Parameters', parameters);
     }
-    for (const parameter of [...parameters]) this.append(parameter);
+    const given = [...parameters].map((one, i) => asParameter('ParameterList.extend', `parameters[${i}]`, one));
+    for (const parameter of given) this.append(parameter);
     return this;
   }
 
   set(index: number, parameter: Tensor): this {
-    return this._setAt(index, asParameter('ParameterList.set', 'parameter', parameter));
+    return this._setAt(index, () => asParameter('ParameterList.set', 'parameter', parameter));
   }
 
   override extraRepr(): string {
@@ -371,8 +379,8 @@ export class ParameterDict extends Dict<Parameter> {
   }
 
   /** @internal */
-  override _demand(fn: string, key: string, value: unknown): Parameter {
-    return asParameter(fn, key, value);
+  override _demand(fn: string, entries: readonly (readonly [key: string, value: unknown])[]): Parameter[] {
+    return entries.map(([key, value]) => asParameter(fn, key, value));
   }
 
   /** The entries of a plain object are in the order of their names, as those of a dict in Python; those of a Map in its own. */

@@ -18,4 +18,16 @@ export function demandModule(fn: string, argument: string, value: unknown): Modu
   return module;
 }
 
+/**
+ * The modules of several arguments. All are checked before the first is converted: a model leaves its scope when it becomes a
+ * module, and a refusal must not change anything.
+ */
+export function demandModules(fn: string, given: readonly (readonly [argument: string, value: unknown])[]): Module[] {
+  for (const [argument, value] of given) {
+    if (isModel(value)) value._live();
+    else demandModule(fn, argument, value);
+  }
+  return given.map(([argument, value]) => demandModule(fn, argument, value));
+}
+
 export const moduleLike: Kind<Module> = kind<Module>('a Module', undefined, moduleOf, () => '');

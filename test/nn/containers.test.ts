@@ -1,4 +1,5 @@
 /** Containers: positions, names and orders as in Python. */
+import { MODELS_MS, makeModels, model } from '../jit/models';
 import { thrown, torch } from '../support/torch';
 
 const { nn } = torch;
@@ -150,3 +151,43 @@ test('a list without pairs is refused before anything changes', () => {
   }
   expect(dict.length).toBe(0);
 });
+
+test(
+  'a refusal changes nothing: neither the container nor the scope of a model',
+  async () => {
+    await makeModels();
+    const lists = () => [new nn.Sequential(layer()), new nn.ModuleList([layer()])];
+    const calls: ((given: any) => unknown)[] = [
+      (m) => new nn.Sequential(m, 5 as never),
+      (m) => new nn.Sequential({ m, wrong: 5 as never }),
+      (m) => new nn.ModuleList([m, 5 as never]),
+      (m) => new nn.ModuleDict({ m, wrong: 5 as never }),
+      (m) =>
+        new nn.ModuleDict([
+          ['m', m],
+          ['a.b', layer()],
+        ]),
+      ...lists().flatMap((list) => [
+        (m: any) => list.extend([m, null as never]),
+        (m: any) => list.set(3, m),
+        (m: any) => list.insert(-5, m),
+      ]),
+    ];
+    for (const call of calls) {
+      let given: any;
+      torch.scope(() => {
+        given = model('tied');
+        expect(thrown(() => call(given)).code).toBe('ERR_TORCH_ARGUMENT');
+      });
+      expect(given.disposed).toBe(true); // with its scope
+    }
+    const list = new nn.ModuleList([layer()]);
+    const parameters = new nn.ParameterList([torch.ones([1])]);
+    const dict = new nn.ModuleDict({ a: layer() });
+    thrown(() => list.extend([layer(), 5 as never]));
+    thrown(() => parameters.extend([torch.ones([1]), 5 as never]));
+    thrown(() => dict.update({ b: layer(), c: 5 as never }));
+    expect([list.length, parameters.length, dict.length]).toEqual([1, 1, 1]);
+  },
+  MODELS_MS,
+);
