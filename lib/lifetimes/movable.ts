@@ -71,12 +71,27 @@ export function keep<T>(value: T): T {
 
 /**
  * Releases every tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`, and calls `dispose()`
- * of the modules, models and optimizers there.
+ * of the modules, models and optimizers there. If one of these throws, the others are disposed of all the same.
  */
 export function disposeAll(value: unknown): void {
+  const thrown: unknown[] = [];
+  const release = (one: { dispose(): void }) => {
+    try {
+      one.dispose();
+    } catch (error) {
+      thrown.push(error);
+    }
+  };
   const owners = forEachTensor('disposeAll', value, (tensor) => {
     // A pending result is freed when no recorded op needs it any more; its recorder may refuse.
-    if (isReal(tensor) || isPendingTensor(tensor)) tensor.dispose();
+    if (isReal(tensor) || isPendingTensor(tensor)) release(tensor);
   });
-  for (const owner of owners) owner.dispose();
+  for (const owner of owners) release(owner);
+  if (thrown.length === 1) throw thrown[0];
+  if (thrown.length > 1) {
+    throw new AggregateError(
+      thrown,
+      `disposeAll: ${thrown.length} of the values threw an error when they were disposed of`,
+    );
+  }
 }

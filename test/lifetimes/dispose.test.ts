@@ -170,6 +170,25 @@ test('disposeAll disposes of modules and optimizers, with what they hold', () =>
   });
 });
 
+test('disposeAll disposes of the others if one throws', () => {
+  class Failing extends torch.nn.Linear {
+    override dispose(): void {
+      super.dispose();
+      throw new Error('of the program');
+    }
+  }
+  balanced(() => {
+    const layer = () => new torch.nn.Linear(2, 2);
+    const failing = () => new Failing(2, 2);
+    expect(() => torch.disposeAll([layer(), failing(), layer()])).toThrow('of the program');
+    const error = thrown(() => torch.disposeAll([failing(), layer(), failing(), torch.ones([1])])) as any;
+    expect([error.name, error.errors.map(({ message }: Error) => message)]).toEqual([
+      'AggregateError',
+      ['of the program', 'of the program'],
+    ]);
+  });
+});
+
 test('disposeAll of other values does nothing', () => {
   const held = torch.ones([1]);
   const before = settled();
