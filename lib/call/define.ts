@@ -6,12 +6,13 @@ import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype } from '../addon/enums';
 import { publics } from '../addon/wrappers';
+import type { TorchError } from '../errors/errors';
 import { Kind, Plain } from '../generated/codes';
 import { ownScope } from '../lifetimes/scope';
 import { isPendingTensor, withTensorsOnly } from '../tensor/pending';
 import { anyOf, elementsOf, readCall } from '../tensor/reading';
 import { bare, resultAsGiven, secondNames } from '../tensor/second-name';
-import { isGenuine, isTensor, notThis, type Tensor } from '../tensor/tensor';
+import { isGenuine, isTensor, notThis, requireLive, type Tensor } from '../tensor/tensor';
 import { type Site, siteOf } from './call-cache';
 import { integers } from './packed';
 import type { Bound } from './parse';
@@ -128,8 +129,29 @@ export function callPublic(callee: PublicSite, passed: ArrayLike<unknown>, self?
   const found = bound(site, readCall(passed), bare(self));
   if (found.signature.number >= 0) return run(found);
   const number = signatures.indexOf(found.signature);
-  const result = withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(found)));
+  const implementation = implementations[number] ?? implementations[0]!;
+  const result = carryOut(name, found.signature.params, argumentsOf(found), implementation);
   return resultAsGiven(result, before);
+}
+
+/** Runs an implementation. A disposed argument is reported for the function that was called, not for one that it uses. */
+function carryOut(name: string, params: readonly Param[], args: unknown[], implementation: Implementation): unknown {
+  try {
+    return withTensorsOnly(() => implementation(...args));
+  } catch (error) {
+    if ((error as Partial<TorchError> | null | undefined)?.code === 'ERR_TORCH_DISPOSED') {
+      params.forEach(({ jsName }, i) => {
+        const value = args[i];
+        if (isGenuine(value)) requireLive(name, jsName, value);
+        else if (Array.isArray(value)) {
+          value.forEach((one, at) => {
+            if (isGenuine(one)) requireLive(name, `${jsName}[${at}]`, one);
+          });
+        }
+      });
+    }
+    throw error;
+  }
 }
 
 /** A list of integers that needs no conversion, as a copy; undefined for other values. */
@@ -178,7 +200,7 @@ export function publicFunction(space: string, name: string): (...args: unknown[]
     if (only !== null) {
       const all = method ? [this, ...passed] : passed;
       const args = plainArguments(only.signatures[0]!.params, all);
-      if (args !== undefined) return withTensorsOnly(() => only!.run[0]!(...args));
+      if (args !== undefined) return carryOut(name, only.signatures[0]!.params, args, only.run[0]!);
     }
     site ??= publicSite(space, name, []);
     return callPublic(site, passed, method ? (this as Tensor) : undefined);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
-import { LIB } from '../support/torch';
+import { LIB, thrown, torch } from '../support/torch';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'ltn-debug-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -155,4 +155,32 @@ test('without the variable nothing is recorded and the error is short', async ()
   expect(error.message).toBe("aten::neg: argument 'self': the tensor was disposed");
   expect(error).not.toHaveProperty('created');
   expect(flag).toEqual({ raised: 0, demands: 0 });
+});
+
+test('the error names the method that was called, not one that it uses', () => {
+  const t: any = torch.ones([1, 1, 4]);
+  t.dispose();
+  const F: any = torch.nn.functional;
+  const methods = [
+    'size',
+    'dim',
+    'type',
+    'stride',
+    'nelement',
+    'ndimension',
+    'elementSize',
+    'isContiguous',
+    'getDevice',
+  ];
+  const calls: [name: string, call: () => unknown, argument: string][] = [
+    ...methods.map((name) => [name, () => t[name](), 'self'] as [string, () => unknown, string]),
+    ['tolist', () => t.tolist(), 'self'],
+    ['interpolate', () => F.interpolate(t, { size: [2] }), 'input'],
+    ['blockDiag', () => torch.blockDiag(torch.ones([1]), t), 'tensors[1]'],
+  ];
+  for (const [name, call, argument] of calls) {
+    const error = thrown(call);
+    expect(error).toMatchObject({ code: 'ERR_TORCH_DISPOSED', op: name, argument });
+    expect(error.message).toBe(`${name}: argument '${argument}': the tensor was disposed`);
+  }
 });
