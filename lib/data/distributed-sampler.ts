@@ -79,6 +79,10 @@ export class DistributedSampler extends ChunkSampler {
   get length(): number {
     return this.numSamples;
   }
+  /** @internal */
+  override get _isRandom(): boolean {
+    return this.shuffle;
+  }
 
   /** Sets the number of the next pass: all processes must set the same. */
   setEpoch(epoch: number): void {

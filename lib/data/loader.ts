@@ -16,6 +16,7 @@ import { drawSeed } from './order';
 import {
   type DataLoaderState,
   isStateful,
+  type OrderFacts,
   PassProgress,
   readState,
   restoreGenerators,
@@ -117,17 +118,17 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
    */
   stateDict(): DataLoaderState {
     const dataset = this.#plan.map ?? this.#plan.stream;
-    if (this.#current !== null) return stateOfPass(this.#current, this.#generators, dataset);
+    if (this.#current !== null) return stateOfPass(this.#current, this.#generators, dataset, this.#facts);
     return this.#loaded === null
-      ? stateBetween(this.#next, this.#generators, dataset)
+      ? stateBetween(this.#next, this.#generators, dataset, this.#facts)
       : { ...this.#loaded, generators: [...this.#loaded.generators] };
   }
 
   /** The next pass continues where this state was taken. */
   loadStateDict(state: DataLoaderState): void {
-    const read = readState(state, this.#generators);
-    restoreGenerators(read, this.#generators);
     const { map, stream, numWorkers } = this.#plan;
+    const read = readState(state, this.#generators, this.#facts, isStateful(stream));
+    restoreGenerators(read, this.#generators);
     // A dataset that is read in order has its cursor in the worker.
     const dataset: unknown = map ?? (numWorkers > 0 ? null : stream);
     if ('dataset' in read && isStateful(dataset)) dataset.loadStateDict?.(read.dataset);
@@ -178,6 +179,16 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
     const { generator } = this.#plan;
     const of = this.#plan.stream === null ? (chunked(this.#plan)?.sampler._generator ?? null) : null;
     return [...new Set([generator, of])].filter((one) => one !== null);
+  }
+
+  /** What a state says of this loader. */
+  get #facts(): OrderFacts {
+    const { stream, batchSize } = this.#plan;
+    if (stream !== null) return { kind: 'iterable', samples: null, batchSize };
+    const of = chunked(this.#plan);
+    if (of === null) return { kind: 'sampler', samples: null, batchSize };
+    const { sampler } = of;
+    return { kind: sampler._isRandom ? 'random' : 'sequential', samples: sampler.length, batchSize: of.size };
   }
 
   /** Python draws a seed from the loader's generator for each pass. */

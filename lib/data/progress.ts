@@ -1,6 +1,6 @@
 /** How far a pass has come, and the state dict of a loader. */
 import { isPlainObject } from '../addon/options';
-import { argumentError } from '../errors/errors';
+import { argumentError, refusal } from '../errors/errors';
 import type { Generator } from './arguments';
 import { type Mark, type Resume, stateAt } from './batches';
 import { fromBase64, setState, toBase64 } from './order';
@@ -21,8 +21,44 @@ export interface DataLoaderState {
   generators: string[];
   /** Whether the dataset's iterator has ended: the last batch was given. */
   ended: boolean;
+  /** What gives the order of the samples. */
+  kind: OrderKind;
+  /** The number of samples in a pass; null for orders of the program. */
+  samples: number | null;
+  batchSize: number | null;
   /** What the dataset's own `stateDict()` returned. */
   dataset?: unknown;
+}
+
+/** A random sampler, one that goes through the indices, one of the program, or a dataset that is read in order. */
+export type OrderKind = 'random' | 'sequential' | 'sampler' | 'iterable';
+
+/** What a state says of its loader. */
+export type OrderFacts = Pick<DataLoaderState, 'kind' | 'samples' | 'batchSize'>;
+
+const KINDS: Readonly<Record<OrderKind, string>> = {
+  random: 'a random order',
+  sequential: 'the order of the indices',
+  sampler: 'a sampler of the program',
+  iterable: 'a dataset that is read in order',
+};
+
+/**
+ * Refuses a state of another order: the loader would continue with other samples than those that are missing. `hasCursor`: the
+ * dataset continues by itself.
+ */
+function demandSameOrder(state: OrderFacts & { position: number }, own: OrderFacts, hasCursor: boolean): void {
+  const refuse = (name: keyof OrderFacts, expected: string, got: string) =>
+    refusal(FN, `state.${name}`, `${expected}, as this loader has`, got);
+  if (state.kind !== own.kind) throw refuse('kind', `'${own.kind}' (${KINDS[own.kind]})`, `'${state.kind}'`);
+  if (state.position === 0) return;
+  if (own.kind === 'random' && state.samples !== own.samples) {
+    throw refuse('samples', String(own.samples), String(state.samples));
+  }
+  // Batches are counted where the place in the order is not known.
+  if (own.samples === null && !hasCursor && state.batchSize !== own.batchSize) {
+    throw refuse('batchSize', String(own.batchSize), String(state.batchSize));
+  }
 }
 
 /** One pass over the dataset. */
@@ -79,6 +115,7 @@ export function stateOfPass(
   progress: PassProgress,
   generators: readonly Generator[],
   dataset: unknown,
+  facts: OrderFacts,
 ): DataLoaderState {
   const { mark, resumed } = progress;
   const started = progress.position > 0;
@@ -98,12 +135,18 @@ export function stateOfPass(
     order: started ? order : null,
     generators: gave ? statesOf(generators, mark) : [...progress.begun],
     ended: progress.ended,
+    ...facts,
     ...cursorOf(dataset, progress.cursor),
   };
 }
 
 /** The state between passes. */
-export function stateBetween(epoch: number, generators: readonly Generator[], dataset: unknown): DataLoaderState {
+export function stateBetween(
+  epoch: number,
+  generators: readonly Generator[],
+  dataset: unknown,
+  facts: OrderFacts,
+): DataLoaderState {
   return {
     epoch,
     position: 0,
@@ -111,6 +154,7 @@ export function stateBetween(epoch: number, generators: readonly Generator[], da
     order: null,
     generators: statesOf(generators),
     ended: false,
+    ...facts,
     ...cursorOf(dataset, null),
   };
 }
@@ -123,14 +167,29 @@ function cursorOf(dataset: unknown, read: PassProgress['cursor']): { dataset?: u
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** A copy of a state, checked. */
-export function readState(given: unknown, generators: readonly Generator[]): DataLoaderState {
+export function readState(
+  given: unknown,
+  generators: readonly Generator[],
+  own: OrderFacts,
+  hasCursor: boolean,
+): DataLoaderState {
   if (!isPlainObject(given)) throw argumentError(FN, 'state', 'an object of loader.stateDict()', given);
   const { epoch, position, seed, order, generators: states, ended } = given;
+  const { kind, samples, batchSize } = given;
   if (!isCount(epoch)) throw argumentError(FN, 'state.epoch', 'an integer of 0 or more', epoch);
   if (!isCount(position)) throw argumentError(FN, 'state.position', 'an integer of 0 or more', position);
   if (seed !== null && (typeof seed !== 'string' || !/^\d{1,20}$/.test(seed))) {
     throw argumentError(FN, 'state.seed', 'a string of digits, or null', seed);
   }
+  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
+    throw argumentError(FN, 'state.kind', `one of ${Object.keys(KINDS).join(', ')}`, kind);
+  }
+  if (samples !== null && !isCount(samples)) throw argumentError(FN, 'state.samples', 'an integer or null', samples);
+  if (batchSize !== null && !isCount(batchSize)) {
+    throw argumentError(FN, 'state.batchSize', 'an integer or null', batchSize);
+  }
+  const facts: OrderFacts = { kind: kind as OrderKind, samples, batchSize };
+  demandSameOrder({ ...facts, position }, own, hasCursor);
   if (!Array.isArray(states) || states.length !== generators.length) {
     throw argumentError(FN, 'state.generators', `the states of ${generators.length} generators`, states);
   }
@@ -141,6 +200,7 @@ export function readState(given: unknown, generators: readonly Generator[]): Dat
     seed,
     ended,
     order: orderOf(order),
+    ...facts,
     generators: states.map((state) => toBase64(fromBase64(FN, state))),
     ...('dataset' in given ? { dataset: given.dataset } : {}),
   };

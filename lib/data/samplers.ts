@@ -31,6 +31,10 @@ export abstract class ChunkSampler extends Sampler {
   abstract _chunks(draws: Draws): Iterator<Chunk | null>;
   /** @internal What it draws from; null is the default generator. */
   _generator: Generator | null = null;
+  /** @internal Whether the order is drawn. */
+  get _isRandom(): boolean {
+    return true;
+  }
 
   *[Symbol.iterator](): Iterator<number> {
     const draws = new Draws();
@@ -63,6 +67,10 @@ export class SequentialSampler extends ChunkSampler {
   }
   get length(): number {
     return this.dataSource.length;
+  }
+  /** @internal */
+  override get _isRandom(): boolean {
+    return false;
   }
   /** @internal */
   *_chunks(draws: Draws): Iterator<Chunk | null> {

@@ -258,8 +258,9 @@ test('a stream without a cursor is read anew behind any number of batches', asyn
       yield* new Count(10);
     }
   }
-  const at = (position: number) => ({ ...new DataLoader(new Count(1)).stateDict(), position, seed: '1' });
   const batchSize = 2;
+  const between = new DataLoader(new Count(1), { batchSize }).stateDict();
+  const at = (position: number) => ({ ...between, position, seed: '1' });
   const [here, later, past] = [new Count(60_001), new Later(), new Count(5)].map(
     (dataset) => new DataLoader(dataset, { batchSize }),
   );
@@ -285,6 +286,48 @@ test('refuses what is not a state', () => {
   const far = { ...other.stateDict(), position: 30, seed: '1', order: { chunk: 0, offset: 30, random: null } };
   other.loadStateDict(far);
   expect(() => [...other]).toThrow(/a state of this sampler, which has 2 samples here, got 30/);
+});
+
+test('refuses a state of another order', () => {
+  const saved = (options: object, of: any = samples) => {
+    const loader = new DataLoader(of, { batchSize: 4, ...options });
+    for (const _ of loader) break;
+    return loader.stateDict();
+  };
+  const refused = (options: object, state: unknown, of: any = samples) => {
+    const loader = new DataLoader(of, { batchSize: 4, ...options });
+    const before = loader.stateDict();
+    const { code, message } = thrown(() => loader.loadStateDict(state as never));
+    expect(code).toBe('ERR_TORCH_ARGUMENT');
+    expect(loader.stateDict()).toEqual(before);
+    return message.replace(/^.*argument 'state\.(.*)$/, '$1');
+  };
+  const taken = (options: object, state: unknown, of: any = samples) =>
+    new DataLoader(of, { batchSize: 4, ...options }).loadStateDict(state as never);
+  const shuffle = { shuffle: true };
+  const inOrder = "kind': expected 'sequential' (the order of the indices), as this loader has, got 'random'";
+  expect(refused({}, saved(shuffle))).toBe(inOrder);
+  expect(refused({}, new DataLoader(samples, shuffle).stateDict())).toBe(inOrder); // between two passes, too
+  expect(refused(shuffle, saved({}))).toMatch(/^kind': expected 'random' \(a random order\).*got 'sequential'$/);
+  expect(refused({}, saved({ sampler: samples }))).toMatch(/got 'sampler'$/);
+  expect(refused({}, saved({}, new Set(samples)))).toMatch(/got 'iterable'$/);
+  expect(refused(shuffle, saved(shuffle), samples.slice(1))).toBe("samples': expected 49, as this loader has, got 50");
+  const half = { sampler: new DistributedSampler(samples, 2, 0) };
+  const third = { sampler: new DistributedSampler(samples, 3, 0) };
+  expect(refused(third, saved(half))).toBe("samples': expected 17, as this loader has, got 25");
+  const other = { batchSize: 3 };
+  const size = "batchSize': expected 3, as this loader has, got 4";
+  expect(refused({ ...other, sampler: samples }, saved({ sampler: samples }))).toBe(size);
+  expect(refused(other, saved({}, new Set(samples)), new Set(samples))).toBe(size);
+  expect(refused({}, { ...saved({}), kind: 'toString' })).toMatch(
+    /expected one of random, sequential, sampler, iterable/,
+  );
+  expect(refused({}, { ...saved({}), samples: -1 })).toMatch(/^samples': expected an integer or null/);
+  // The place in the order is known, or the dataset knows it.
+  taken({ ...other, ...shuffle }, saved(shuffle));
+  taken(other, saved({}), samples.slice(1));
+  taken(other, saved({}, new Cursor()), new Cursor());
+  taken({ sampler: new DistributedSampler(samples, 2, 1) }, saved(half)); // of another rank
 });
 
 test('a saved pass of a DistributedSampler continues in the order of its own epoch', () => {
