@@ -1,8 +1,9 @@
 /** The options objects of hand-written functions. */
 import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
+import { tooMany } from '../errors/arity';
 import { isOfLibrary } from '../errors/copies';
-import { argumentError, codedError, describe, refusal, type TorchError } from '../errors/errors';
+import { argumentError, describe, refusal, type TorchError } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
 import { canonicalDtype, dtypeCodes } from './enums';
 
@@ -79,23 +80,21 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 
 /**
  * Arguments that may be positional, in Python's order, or by name in one options object at the end. The first `required` ones
- * are never that object.
+ * are never that object. `which` says in an error which arguments are counted.
  */
 export function byName(
   fn: string,
   names: readonly string[],
   required: number,
   passed: readonly unknown[],
+  which = '',
 ): Record<string, unknown> {
   let count = passed.length;
   while (count > 0 && passed[count - 1] === undefined) count--;
   const last = passed[count - 1];
   const options = count > required && isPlainObject(last) ? last : null;
   if (options !== null) count--;
-  if (count > names.length) {
-    const message = `${fn}: takes at most ${names.length} arguments, got ${count}`;
-    throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
-  }
+  if (count > names.length) throw tooMany(fn, names.length, count, which);
   const values = Object.create(null) as Record<string, unknown>;
   for (let i = 0; i < count; i++) values[names[i]!] = passed[i];
   if (options === null) return values;

@@ -1,5 +1,5 @@
 /** Refuses extra arguments of hand-written functions, which JavaScript would ignore. Ops check their own arguments. */
-import { codedError } from './errors';
+import { codedError, type TorchError } from './errors';
 
 /** The most arguments of each function; Infinity for those that check themselves. */
 const most: Readonly<Record<string, number>> = {
@@ -203,13 +203,18 @@ const most: Readonly<Record<string, number>> = {
 const isOfList = (passed: readonly unknown[]) =>
   passed.length === 3 && typeof passed[1] === 'number' && Array.isArray(passed[2]);
 
+/** The error for more arguments than `count`. `which` says which are counted, if those before them are not. */
+export function tooMany(fn: string, count: number, given: number, which = ''): TorchError {
+  const most = count === 0 ? 'no arguments' : `at most ${count} argument${count === 1 ? '' : 's'}`;
+  const message = `${fn}: takes ${most}${which}, got ${given}`;
+  return Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
+}
+
 /** Throws for more arguments than `count`; trailing undefined does not count. */
 export function requireAtMost(fn: string, count: number, passed: readonly unknown[]): void {
   let given = passed.length;
   while (given > count && passed[given - 1] === undefined) given--;
-  if (given <= count || (count === 1 && isOfList(passed))) return;
-  const message = `${fn}: takes ${count === 0 ? 'no arguments' : `at most ${count} argument${count === 1 ? '' : 's'}`}, got ${given}`;
-  throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
+  if (given > count && !(count === 1 && isOfList(passed))) throw tooMany(fn, count, given);
 }
 
 /** The arguments of a constructor, which takes at most `count`. */

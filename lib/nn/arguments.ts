@@ -1,8 +1,8 @@
 /** Constructor arguments of modules: positional in Python's order, or by name in one trailing options object. */
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
-import { isPlainObject, unknownOption } from '../addon/options';
-import { argumentError, codedError } from '../errors/errors';
+import { byName } from '../addon/options';
+import { argumentError } from '../errors/errors';
 import { isTypedArray } from '../tensor/nested';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -184,35 +184,19 @@ export const nameOf = (module: string): string => (module.startsWith('optim.') ?
 export function read<S extends Spec>(module: string, spec: S, passed: readonly unknown[]): Values<S> {
   const at = nameOf(module);
   const names = Object.keys(spec);
-  let count = passed.length;
-  while (count > 0 && passed[count - 1] === undefined) count--;
-  const last = passed[count - 1];
-  const options = count > 0 && isPlainObject(last) ? last : null;
-  if (options !== null) count--;
-  if (count > names.length) {
-    const message = `${at}: takes at most ${names.length} arguments, got ${count}`;
-    throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: at });
-  }
-  for (const name of Object.keys(options ?? {})) {
-    const place = names.indexOf(name);
-    if (place < 0) throw unknownOption(at, 'options', name, names);
-    if (place < count && passed[place] !== undefined) {
-      throw argumentError(at, name, 'to be passed once', options![name]);
-    }
-  }
+  const given = byName(at, names, 0, passed);
   const values: Record<string, unknown> = {};
-  names.forEach((name, i) => {
+  for (const name of names) {
     const of = spec[name]!;
-    const given = i < count ? passed[i] : undefined;
-    const value = given === undefined ? options?.[name] : given;
+    const value = given[name];
     if (value === undefined) {
       if (of.required) throw argumentError(at, name, of.expected, undefined);
       values[name] = Array.isArray(of.value) ? [...of.value] : of.value;
-      return;
+      continue;
     }
     const converted: unknown = of.convert(value);
     if (converted === undefined) throw argumentError(at, name, of.expected, value);
     values[name] = converted;
-  });
+  }
   return values as Values<S>;
 }

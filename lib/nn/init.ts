@@ -1,5 +1,5 @@
 /** torch.nn.init: fills tensors, with the same draws of random numbers as Python. Each gives the tensor itself. */
-import { byName, isPlainObject } from '../addon/options';
+import { byName } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { warn } from '../call/warnings';
 import { argumentError } from '../errors/errors';
@@ -56,14 +56,8 @@ export function calculateGain(...passed: unknown[]): number {
 /** The values of a function's arguments: positional, or by name in a trailing object. */
 function given(fn: string, names: readonly string[], defaults: readonly unknown[], passed: readonly unknown[]): any[] {
   const at = `nn.init.${fn}`;
-  let count = passed.length;
-  const last = passed[count - 1];
-  const options = isPlainObject(last) ? last : {};
-  if (options === last) count--;
-  if (count > names.length) throw argumentError(at, 'arguments', `at most ${names.length}`, passed[names.length]);
-  const wrong = Object.keys(options).find((name) => !names.includes(name));
-  if (wrong !== undefined) throw argumentError(at, 'options', `options among ${names.join(', ')}`, wrong);
-  const values = names.map((name, i) => (i < count ? passed[i] : undefined) ?? options[name] ?? defaults[i]);
+  const byNames = byName(at, names, 0, passed);
+  const values = names.map((name, i) => byNames[name] ?? defaults[i]);
   if (!isTensor(values[0])) throw argumentError(at, names[0]!, 'a Tensor', values[0]);
   values.forEach((value, i) => {
     const like = defaults[i];

@@ -1,5 +1,5 @@
 /** Arguments of `forward`: the tensors that it demands, and further ones by position or by name. */
-import { byName, isPlainObject } from '../addon/options';
+import { byName } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { nameOf, type Spec } from './arguments';
@@ -31,11 +31,7 @@ export type OrNamed<Name extends string, T> = T | { readonly [N in Name]?: T | n
 /** Further arguments of a forward: positional, or by name in one object. Null for those that are missing. */
 export function further(at: string, spec: Spec, passed: readonly unknown[]): unknown[] {
   const names = Object.keys(spec);
-  const positional = passed.length - (isPlainObject(passed.at(-1)) ? 1 : 0);
-  if (positional > names.length) {
-    throw argumentError(at, 'arguments', `at most ${names.length} after the inputs`, positional);
-  }
-  const given = byName(at, names, 0, passed);
+  const given = byName(at, names, 0, passed, ' after the inputs');
   return names.map((name) => {
     const value = given[name] ?? null;
     if (value === null) return null;

@@ -4,7 +4,7 @@
  * its kernels, which are missing on the CPU before libtorch 2.3, written with other ops: so one form serves every device and
  * release.
  */
-import { isOptions, ownOptions } from '../addon/options';
+import { byName, isOptions } from '../addon/options';
 import { flagOf } from '../autograd/grad';
 import { inGradMode } from '../autograd/mode';
 import { failure, refuseRecording } from '../autograd/tuples';
@@ -68,12 +68,7 @@ function numberOf(name: string, value: unknown, expected = 'a number', fits = (_
 
 /** Arguments by position, in Python's order; options last. As in Python before 2.3, the device may be left out. */
 function optionsOf(args: unknown[]): GradScalerOptions {
-  const options = isOptions(args.at(-1)) ? (args.at(-1) as GradScalerOptions) : undefined;
-  const positional = options === undefined ? args : args.slice(0, -1);
-  const order = typeof positional[0] === 'number' ? names.slice(1) : names;
-  if (positional.length > order.length) throw argumentError(NAME, 'arguments', `at most ${order.length}`, args);
-  const given = Object.fromEntries(positional.map((value, i) => [order[i]!, value]));
-  return { ...given, ...ownOptions(NAME, options ?? {}, names) };
+  return byName(NAME, names, 0, typeof args[0] === 'number' ? [undefined, ...args] : args);
 }
 
 /** Multiplies losses by a scale that it adapts. */

@@ -60,8 +60,31 @@ test.each(classes)('new %s', (name) => {
   const { code, message } = thrown(() => new (found(name))(...passed));
   expect([code, message]).toEqual([
     'ERR_TORCH_ARGUMENT',
-    expect.stringMatching(/(takes|expected) at most \d+|takes no /),
+    expect.stringMatching(/takes (at most (1 argument|\d+ arguments)|no arguments), got \d+/),
   ]);
+});
+
+test('what is passed twice, by position and by name, and what is counted', () => {
+  const { amp, nn, optim } = torch as any;
+  const ones = torch.ones([2, 2]);
+  const sgd = new optim.SGD([ones], { lr: 1 });
+  const { StepLR } = optim.lrScheduler;
+  const of = (wrong: () => unknown) => thrown(wrong).message;
+  expect(of(() => nn.init.constant_(ones, 1, 2))).toBe('nn.init.constant_: takes at most 2 arguments, got 3');
+  expect(of(() => nn.init.zeros_(ones, 1))).toBe('nn.init.zeros_: takes at most 1 argument, got 2');
+  expect(of(() => nn.init.constant_(ones, 1, { val: 2 }))).toMatch(
+    /argument 'val': expected to be passed once, got 2$/,
+  );
+  expect(of(() => new nn.GRUCell(2, 2).forward(ones, ones, 1))).toMatch(
+    /^nn.GRUCell.forward: takes at most 1 argument after the inputs, got 2/,
+  );
+  expect(of(() => new StepLR(sgd, 1, { stepSize: 2 }))).toMatch(
+    /argument 'stepSize': expected to be passed once, got 2$/,
+  );
+  expect(of(() => new StepLR(sgd, { stepSize: 2, optimizer: sgd }))).toMatch(/'optimizer': expected to be passed once/);
+  expect(of(() => new amp.GradScaler('cpu', { device: 'cpu' }))).toMatch(/'device': expected to be passed once/);
+  sgd.dispose();
+  ones.dispose();
 });
 
 test('an option that a transform does not have', () => {

@@ -70,7 +70,7 @@ test('the states of recurrent layers and cells', () => {
     const start = `nn.${name}.forward: argument 'hx': expected a pair [h, c] of Tensors, got`;
     refused(() => net.forward(x, hx), `${start} a Tensor float32[1, 3]`);
     refused(() => net.forward(x, [hx]), `${start} an array of 1 (first: a Tensor float32[1, 3])`);
-    refused(() => net.forward(x, hx, hx), far('expected at most 1 after the inputs, got 2'));
+    refused(() => net.forward(x, hx, hx), far('takes at most 1 argument after the inputs, got 2'));
   }
 });
 

@@ -1,8 +1,7 @@
 /** Arguments of schedulers: in Python's order, or by name in one options object at the end. */
-import { isOptions, ownOptions } from '../../addon/options';
-import { argumentError, refusal } from '../../errors/errors';
+import { byName } from '../../addon/options';
+import { argumentError } from '../../errors/errors';
 import { asUser } from '../../lifetimes/user-code';
-import { isTensor } from '../../tensor/tensor';
 
 /** Positions `P`, or names `O`, or the first position and names. */
 export type Given<P extends unknown[], O extends object> = P | [options: O] | [first: P[0], options: Partial<O>];
@@ -16,16 +15,9 @@ export function read<O extends object>(
   passed: readonly unknown[],
 ): Required<O> {
   const names = Object.keys(defaults) as (keyof O & string)[];
-  const positions = [...passed];
-  const last = positions.at(-1);
-  const hasOptions = isOptions(last) && !isTensor(last) && typeof last !== 'function';
-  const options = hasOptions ? ownOptions(fn, positions.pop() as Record<string, unknown>, names as string[]) : {};
-  if (positions.length > names.length) {
-    throw refusal(fn, 'arguments', `at most ${names.length + 1}`, String(positions.length + 1));
-  }
+  const given = byName(fn, ['optimizer', ...names], 1, [null, ...passed]);
   const all: Record<string, unknown> = { ...defaults };
-  for (const [i, value] of positions.entries()) if (value !== undefined) all[names[i]!] = value;
-  for (const [name, value] of Object.entries(options)) if (value !== undefined) all[name] = value;
+  for (const name of names) if (given[name] !== undefined) all[name] = given[name];
   for (const name of names) if (all[name] === undefined) throw argumentError(fn, name, 'a value', undefined);
   return all as Required<O>;
 }
