@@ -68,7 +68,7 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 /** The option `timeoutMs`, if it is there. */
 export function timeoutOf(fn: string, value: unknown): number | undefined {
   if (value === undefined || (typeof value === 'number' && value >= 1 && value <= MAX_TIMEOUT_MS)) return value;
-  throw argumentError(fn, 'timeoutMs', `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`, value);
+  throw argumentError(fn, 'timeoutMs', `a number of ms from 1 to ${MAX_TIMEOUT_MS}`, value);
 }
 
 /** Whether a value is an object literal, also of another realm; a tensor, a Proxy or an instance of a class is not. */

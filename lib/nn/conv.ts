@@ -199,7 +199,7 @@ export abstract class ConvNd extends Module {
       const least =
         (sizes[i]! - 1) * stride[i]! - 2 * (padding as number[])[i]! + dilation[i]! * (kernelSize[i]! - 1) + 1;
       if (size < least || size > least + stride[i]! - 1) {
-        throw argumentError(at, `outputSize[${i}]`, `from ${least} to ${least + stride[i]! - 1}`, size);
+        throw argumentError(at, `outputSize[${i}]`, `a size from ${least} to ${least + stride[i]! - 1}`, size);
       }
       return size - least;
     });

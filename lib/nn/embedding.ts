@@ -56,7 +56,7 @@ function zeroRow(weight: Tensor, row: number): void {
 function paddingOf(name: string, padding: number | null, rows: number): number | null {
   if (padding === null) return null;
   if (padding < -rows || padding >= rows) {
-    throw argumentError(nameOf(name), 'paddingIdx', `from ${-rows} to ${rows - 1}`, padding);
+    throw argumentError(nameOf(name), 'paddingIdx', `an index from ${-rows} to ${rows - 1}`, padding);
   }
   return padding < 0 ? rows + padding : padding;
 }

@@ -321,7 +321,7 @@ export function sparse_(...passed: unknown[]): Tensor {
   const [tensor, sparsity, std] = given('sparse_', ['tensor', 'sparsity', 'std'], [undefined, undefined, 0.01], passed);
   demandDims('sparse_', tensor, [2]);
   if (!(typeof sparsity === 'number' && sparsity >= 0 && sparsity <= 1))
-    throw argumentError('nn.init.sparse_', 'sparsity', 'from 0 to 1', sparsity);
+    throw argumentError('nn.init.sparse_', 'sparsity', 'a number from 0 to 1', sparsity);
   const [rows, columns] = tensor.shape;
   const zeros = Math.ceil(sparsity * rows);
   return filled(tensor, () => {

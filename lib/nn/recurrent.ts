@@ -51,7 +51,7 @@ function demand({ mode, hiddenSize, dropout, numLayers, projSize }: Values<typeo
   if (!(dropout >= 0 && dropout <= 1)) throw argumentError(at, 'dropout', 'a probability from 0 to 1', dropout);
   if (numLayers < 1) throw argumentError(at, 'numLayers', 'an integer of 1 or more', numLayers);
   if (projSize < 0 || (projSize > 0 && projSize >= hiddenSize)) {
-    throw argumentError(at, 'projSize', `from 0 to ${hiddenSize - 1}, less than hiddenSize`, projSize);
+    throw argumentError(at, 'projSize', `an integer from 0 to ${hiddenSize - 1}, less than hiddenSize`, projSize);
   }
   if (projSize > 0 && mode !== 'LSTM') throw argumentError(at, 'projSize', '0, except for an LSTM', projSize);
   if (dropout > 0 && numLayers === 1) {

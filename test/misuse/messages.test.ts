@@ -55,7 +55,7 @@ test('all mistakes fail, and each error has a code', () => {
 test("the library's errors name the function, the expectation and the value", () => {
   const ours = rows.filter(({ got }) => /^ERR_TORCH_(ARGUMENT|OVERLOAD)$/.test(got.code));
   const says =
-    /^[\w.:[\]]+: (argument '[\w.]+'( or '\w+')*( is missing|: expected .+, got .+)|takes .+, got \d+.*|there is no option '.+|.+ to make .+|use .+)$/;
+    /^[\w.:[\]]+: (argument '[\w.[\]]+'( or '\w+')*( is missing|: expected .+, got .+)|takes .+, got \d+.*|there is no option '.+|.+ to make .+|use .+)$/;
   expect(ours.filter(({ got }) => !says.test(got.message)).map(shown)).toEqual([]);
 });
 

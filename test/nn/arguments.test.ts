@@ -62,7 +62,7 @@ describe('modules', () => {
   });
 
   test('init.sparse_: a sparsity that is not a number', () => {
-    const message = /^nn.init.sparse_: argument 'sparsity': expected from 0 to 1/;
+    const message = /^nn.init.sparse_: argument 'sparsity': expected a number from 0 to 1/;
     const values = [true, '0.5', [], [0], 1n, Symbol('s'), Object.create(null)];
     releasing(() =>
       refused((sparsity) => nn.init.sparse_(torch.ones([2, 2]), { sparsity }), values, ARGUMENT, message),

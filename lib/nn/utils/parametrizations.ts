@@ -232,7 +232,7 @@ export function spectralNorm<M extends Module>(...passed: SpectralArgs<M>): M & 
   return ownScope(() => {
     const weight = tensorOf('spectralNorm', module, name);
     if (dim < -weight.ndim || dim >= weight.ndim) {
-      throw argumentError(at('spectralNorm'), 'dim', `from ${-weight.ndim} to ${weight.ndim - 1}`, dim);
+      throw argumentError(at('spectralNorm'), 'dim', `a dimension from ${-weight.ndim} to ${weight.ndim - 1}`, dim);
     }
     const one = new SpectralNorm(weight, nPowerIterations, dim, eps);
     return registerParametrization(module, name, one) as unknown as M & Parametrized<'weight'>;

@@ -277,7 +277,7 @@ function channelsOf(fn: string, t: Tensor, dim: number): number {
   if (t.ndim < 2) throw argumentError(at(fn), 'tensor', 'a Tensor of 2 or more dimensions', t);
   const size = t.shape.at(dim);
   if (!Number.isInteger(dim) || dim >= t.ndim || size === undefined) {
-    throw argumentError(at(fn), 'dim', `from ${-t.ndim} to ${t.ndim - 1}`, dim);
+    throw argumentError(at(fn), 'dim', `a dimension from ${-t.ndim} to ${t.ndim - 1}`, dim);
   }
   return size;
 }

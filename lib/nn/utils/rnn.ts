@@ -112,7 +112,12 @@ export function unpadSequence(
 ): Tensor[] {
   const { paddedSequences, lengths, batchFirst } = read('utils.rnn.unpadSequence', unpadding, passed);
   if (paddedSequences.ndim < 2) {
-    throw argumentError('nn.utils.rnn.unpadSequence', 'paddedSequences', '2 or more dimensions', paddedSequences);
+    throw argumentError(
+      'nn.utils.rnn.unpadSequence',
+      'paddedSequences',
+      'a Tensor of 2 or more dimensions',
+      paddedSequences,
+    );
   }
   return ownScope(() => {
     const batch = batchFirst ? paddedSequences : (paddedSequences.transpose(0, 1) as Tensor);
