@@ -48,7 +48,7 @@ function limit(fn: string, name: keyof LoadLimits, given: LoadLimits, usual: num
   const value = given[name];
   if (value === undefined) return usual;
   if (typeof value === 'number' && value >= 0) return value;
-  throw argumentError(fn, name, 'a number, 0 or more', value);
+  throw argumentError(fn, name, name === 'maxBytes' ? 'a number of bytes, 0 or more' : 'a number, 0 or more', value);
 }
 
 /** The remaining limits of one archive. Throws `fail(…)` when a limit is exceeded. */
