@@ -1,6 +1,6 @@
 /** Turns the findings into checks, one per subject, with fixes. */
 import { buildCommand } from '../../lib/libtorch/bindings';
-import { formatBytes, formatCount } from '../terminal/units';
+import { counted, formatBytes, formatCount } from '../terminal/units';
 import type { Findings } from './examine';
 import { adviseLimit, type LimitAdvice } from './limit';
 import type { ProbeResults } from './probe';
@@ -179,8 +179,8 @@ function cpu(findings: Findings): Check {
   if (config === undefined) return failureOf(findings, 'library') ?? check('cpu', 'note', 'unknown');
   const usage = /CPU capability usage: (.+)/.exec(config)?.[1]?.trim();
   if (usage === undefined)
-    return check('cpu', 'ok', `${findings.cores} cores; libtorch does not report its capability`);
-  const summary = `libtorch uses ${usage} kernels on ${findings.cores} cores`;
+    return check('cpu', 'ok', `${counted(findings.cores, 'core')}; libtorch does not report its capability`);
+  const summary = `libtorch uses ${usage} kernels on ${counted(findings.cores, 'core')}`;
   if (!/^(NO AVX|DEFAULT)$/i.test(usage) || process.arch !== 'x64') return check('cpu', 'ok', summary);
   const named = findings.variables.ATEN_CPU_CAPABILITY;
   return check('cpu', 'note', `${summary}, without vector instructions`, {
@@ -193,7 +193,7 @@ function cpu(findings: Findings): Check {
 
 function gpu({ libtorch: found, probe }: Findings): Check {
   const devices = probe.library?.cudaDevices ?? 0;
-  if (devices > 0) return check('gpu', 'ok', `${devices} CUDA ${devices === 1 ? 'device' : 'devices'}`);
+  if (devices > 0) return check('gpu', 'ok', counted(devices, 'CUDA device'));
   if (found?.cuda !== true) return check('gpu', 'ok', 'no CUDA device; this libtorch has no CUDA');
   return check('gpu', 'note', 'this libtorch has CUDA, but finds no CUDA device', {
     fix: "If there is a GPU, its driver is missing or older than libtorch's CUDA, or CUDA_VISIBLE_DEVICES hides it.",
@@ -206,7 +206,7 @@ function threads(findings: Findings): Check {
   if (count === undefined) return failureOf(findings, 'library') ?? check('threads', 'note', 'unknown');
   const usable = cgroup.cpus === null ? cores : Math.min(cores, Math.max(1, Math.floor(cgroup.cpus)));
   const quota = cgroup.cpus === null ? 'no quota' : `a quota of ${Number(cgroup.cpus.toFixed(2))}`;
-  const summary = `an op uses up to ${count} of ${cores} cores (${quota})`;
+  const summary = `an op uses up to ${count} of ${counted(cores, 'core')} (${quota})`;
   if (count > usable) {
     return check('threads', 'note', summary, {
       fix: `More threads than processors slow each other down: call torch.setNumThreads(${usable}) or set OMP_NUM_THREADS=${usable}.`,
@@ -223,12 +223,12 @@ function threads(findings: Findings): Check {
  * LAPACK. The reference BLAS consists of plain loops.
  */
 function blasOf(libraries: string[]): { name: string; reference: boolean } | null {
-  const optimised = /openblas|mkl|blis|atlas|accelerate/i;
+  const optimized = /openblas|mkl|blis|atlas|accelerate/i;
   const file =
-    libraries.find((name) => /\/lib(ref)?blas[^/]*$/.test(name)) ?? libraries.find((name) => optimised.test(name));
+    libraries.find((name) => /\/lib(ref)?blas[^/]*$/.test(name)) ?? libraries.find((name) => optimized.test(name));
   if (file === undefined) return null;
   const name = file.split('/').slice(-2).join('/');
-  return { name, reference: !optimised.test(file) };
+  return { name, reference: !optimized.test(file) };
 }
 
 function blas(findings: Findings): Check {
@@ -254,10 +254,10 @@ function blas(findings: Findings): Check {
 function collector(findings: Findings): Check {
   const failed = failureOf(findings, 'collector');
   if (failed !== null) return failed;
-  const { made, externalRose, alive, peak } = findings.probe.collector!;
+  const { made, externalRose, alive, looped, peak } = findings.probe.collector!;
   const details = [
     `external rose by ${formatBytes(externalRose)} for ${made} tensors of 1 MiB; after a collection ${formatCount(alive)} ` +
-      `were live; a loop over ${formatCount(8 * made)} of them had at most ${formatCount(peak)} live`,
+      `were live; a loop over ${formatCount(looped)} of them had at most ${formatCount(peak)} live`,
   ];
   if (alive > 0) {
     return check('collector', 'problem', 'tensors are not freed during collection', {
@@ -315,7 +315,7 @@ function limited(summary: string, details: string[], advice: LimitAdvice): Check
   if (!advice.fits) {
     return check('memory', 'problem', summary, {
       details,
-      fix: 'The limit is too low for libtorch: it must cover the memory at start, V8’s heap, and the tensors. Raise the limit.',
+      fix: "The limit is too low for libtorch: it must cover the memory at start, V8's heap, and the tensors. Raise the limit.",
     });
   }
   return check('memory', 'note', summary, {

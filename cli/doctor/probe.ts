@@ -23,7 +23,9 @@ export interface CollectorResult {
   externalRose: number;
   /** Unreferenced tensors that are live after a collection in the same turn of the event loop. */
   alive: number;
-  /** Maximum number of live tensors in a loop that makes and drops them, with only V8's own collections. */
+  /** Number of tensors that a loop then made and dropped, with only V8's own collections. */
+  looped: number;
+  /** Maximum number of them that were live. */
   peak: number;
 }
 
@@ -34,6 +36,7 @@ export type ProbeMessage =
 type Torch = typeof import('../../types');
 
 const MADE = 64;
+const LOOPED = 8 * MADE;
 const MIB = 2 ** 20;
 
 function step<K extends keyof ProbeResults>(name: K, fn: () => ProbeResults[K]): boolean {
@@ -91,11 +94,11 @@ function tryCollector(torch: Torch): CollectorResult {
   collect();
   const alive = torch.memory().tensors - before;
   let peak = 0;
-  for (let i = 0; i < 8 * MADE; i++) {
+  for (let i = 0; i < LOOPED; i++) {
     make();
     peak = Math.max(peak, torch.memory().tensors - before);
   }
-  return { made: MADE + held.length, externalRose, alive, peak };
+  return { made: MADE + held.length, externalRose, alive, looped: LOOPED, peak };
 }
 
 function main(): void {

@@ -271,7 +271,7 @@ export function outsideTensors({ summary }: Report, timeline: Timeline): string 
       "process, outside libtorch's allocators",
       outside.at(-1) ?? 0,
       most(outside),
-      'RSS minus allocator: libraries, V8’s heap, code; does not include GPU memory',
+      "RSS minus allocator: libraries, V8's heap, code; does not include GPU memory",
     ],
   ];
   return `<div class="scroll"><table><thead><tr><th scope="col">memory</th><th scope="col" class="number">at the end</th>

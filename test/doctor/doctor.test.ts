@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import type { Check } from '../../cli/doctor/judge';
+import type { Findings } from '../../cli/doctor/examine';
+import { type Check, judge } from '../../cli/doctor/judge';
 import { type Outcome, run } from '../support/child';
 import { ROOT, torch } from '../support/torch';
 import { container, folder, GIB, MIB } from './machine';
@@ -16,7 +17,7 @@ interface Report {
   verdict: string;
   checks: Check[];
   memoryLimit: { bytes: number; heapMiB: number | null; fits: boolean; of: string } | null;
-  findings: { probe: { memory: { rss: number; heapLimit: number } } };
+  findings: Findings;
 }
 
 async function report(args: string[] = [], env: NodeJS.ProcessEnv = {}) {
@@ -53,7 +54,12 @@ describe('a machine without problems', () => {
     });
     expect(check('op')!.summary).toMatch(/ is 6$/);
     expect(check('collector')!.status).toBe('ok');
-    expect(json.findings.probe.memory.rss).toBeGreaterThan(50 * MIB);
+    expect(json.findings.probe.memory!.rss).toBeGreaterThan(50 * MIB);
+    const summaries = judge({ ...json.findings, cores: 1 }).map(({ summary }) => summary);
+    expect(summaries.filter((summary) => /\b1 cores?\b/.test(summary))).toEqual([
+      expect.stringMatching(/on 1 core$/),
+      expect.stringMatching(/ of 1 core \(/),
+    ]);
   });
 });
 
@@ -104,7 +110,7 @@ describe('a limit on memory', () => {
     const { code, json, check } = await report(['--root', container(2 * GIB)], {
       NODE_OPTIONS: '--max-old-space-size=512',
     });
-    const { rss, heapLimit } = json.findings.probe.memory;
+    const { rss, heapLimit } = json.findings.probe.memory!;
     const { bytes, fits, of } = json.memoryLimit!;
     expect({ code, fits, of }).toEqual({ code: 0, fits: true, of: '/sys/fs/cgroup/memory.max' });
     expect(bytes % MIB).toBe(0);
