@@ -8,7 +8,7 @@ import os from 'node:os';
 /** Ratios that differ by less count as equal. */
 export const TOLERANCE = 0.1;
 /** The same for a baseline of another processor, whose caches and prices differ. */
-export const TOLERANCE_ELSEWHERE = 0.25;
+const TOLERANCE_ELSEWHERE = 0.25;
 
 /** How often a baseline is measured, and at most a ratio that is slower. */
 export const RUNS = 3;

@@ -3,7 +3,7 @@
 import type { SiteVerdict } from '../rules/verdict';
 import type { Report, SiteReport, Summary } from './report';
 
-export const DIFF_VERSION = 1;
+const DIFF_VERSION = 1;
 
 export type Change = 'grown' | 'new' | 'shrunk' | 'gone' | 'same';
 

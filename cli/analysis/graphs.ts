@@ -95,7 +95,7 @@ function combine(
 }
 
 /** Judges the growth of `counts` until the program's end, or until its final phase begins. */
-export function judgeCount(program: Program, counts: number[], from: number, options: RuleOptions, bytes = false) {
+function judgeCount(program: Program, counts: number[], from: number, options: RuleOptions, bytes = false) {
   const { capture, work, rounds } = program;
   const until = (end: number): Judgement => {
     const part = counts.slice(from, end);

@@ -20,7 +20,7 @@ import { mayRise, outlivingRise, rises } from './rising';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */
-export const SHUTDOWN = 'shutdown';
+const SHUTDOWN = 'shutdown';
 /** Above this share of all allocations, a site is itself the program's work, so growth is measured by time. */
 const MIN_OWN_WORK = 0.9;
 /** A line that is first active in these last rounds may use results that were collected until then. */

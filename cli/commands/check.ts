@@ -118,7 +118,7 @@ function redactOutcome(report: Report, outcome: Outcome, redaction: Redaction): 
 }
 
 /** The outcome, a line for each finding that fails the check, then the excused ones with their reason. */
-export function renderOutcome(outcome: Outcome): string {
+function renderOutcome(outcome: Outcome): string {
   const { text, notes } = printableAll({ text: outcome.text, notes: outcome.notes });
   const findings = outcome.findings.map(({ message, excuse }) => printableAll({ message, excuse }));
   const open = findings.filter((finding) => finding.excuse === null).map(({ message }) => `  ${message}`);

@@ -10,7 +10,7 @@ const REASONS =
   'it was ended by a signal or process.abort, it never loaded libtorch-node, the disk is full, or --permission denies it to write files';
 
 /** Child processes whose heaps are kept, at most: each is some hundred megabytes of disk for a large program. */
-export const MAX_CHILDREN = 16;
+const MAX_CHILDREN = 16;
 /** Of a child's token (lib/observe/audit/heap.ts). */
 const CLAIM_BYTES = 16;
 

@@ -10,8 +10,8 @@ import { answerFrom } from './answer';
 import { factsOf } from './facts';
 import type { AnswerOptions } from './sites';
 
-export const SNAPSHOT_FD = 3;
-export const FACTS_FD = 4;
+const SNAPSHOT_FD = 3;
+const FACTS_FD = 4;
 
 export interface ChildOptions {
   folder: string;

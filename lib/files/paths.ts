@@ -5,7 +5,7 @@ import { argumentError, refusal } from '../errors/errors';
 
 export type FilePath = string | FileUrl;
 
-export const A_PATH = 'a path or a file: URL';
+const A_PATH = 'a path or a file: URL';
 
 /** Accepts only genuine URL objects: the getter checks the object's internal slot, not its properties. */
 const hrefOf = Object.getOwnPropertyDescriptor(URL.prototype, 'href')!.get!;

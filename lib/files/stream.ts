@@ -49,7 +49,7 @@ const fromIterator = (iterator: Iterator<unknown> | AsyncIterator<unknown>): Chu
 });
 
 /** Sequential reads from a source. Nothing is read ahead, except for the rest of a chunk. */
-export class StreamReader {
+class StreamReader {
   /** Bytes returned so far. */
   at = 0;
   readonly #fn: string;

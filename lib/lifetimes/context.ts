@@ -45,7 +45,7 @@ export interface AsyncPart {
 export const asyncPart = (scope: ScopeNode): AsyncPart =>
   (scope._async ??= { run: NO_RUN, opener: null, inside: null, ref: null, orphan: false });
 
-export const NO_RUN = -1;
+const NO_RUN = -1;
 /** Resources created outside scopes after which the hooks are disabled, if no scope is open. */
 const IDLE = 256;
 /** Calls of openScope whose functions never waited, after which openers are no longer noted. */

@@ -24,8 +24,8 @@ const isPair = (value: unknown): value is [number, number] =>
 const isBeta = (value: number) => value >= 0 && value < 1;
 
 export const number = demand('a number', isNumber);
-export const atLeast0 = demand('a number of 0 or more', (value) => isNumber(value) && value >= 0);
-export const above0 = demand('a number above 0', (value) => isNumber(value) && value > 0);
+const atLeast0 = demand('a number of 0 or more', (value) => isNumber(value) && value >= 0);
+const above0 = demand('a number above 0', (value) => isNumber(value) && value > 0);
 const from0To1 = demand('a number from 0 to 1', (value) => isNumber(value) && value >= 0 && value <= 1);
 const rate = demand('a number of 0 or more, or a floating-point Tensor of one', (value) =>
   isRate(value, (number) => number >= 0),

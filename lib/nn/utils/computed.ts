@@ -76,7 +76,7 @@ export function attach(module: Module, name: string, method: Method, tensor: Ten
 }
 
 /** Computes the tensor now. */
-export function renew(module: Module, name: string, method: Method): void {
+function renew(module: Module, name: string, method: Method): void {
   const computed = module._state.computed.get(name);
   const before = computed?.tensor;
   const next = ownScope(() => method.compute(module, name), false);

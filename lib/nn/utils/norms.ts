@@ -145,7 +145,7 @@ export type SpectralArgs<M> = Args<
 >;
 
 /** The dimension of the outputs. */
-export const outputDim = (module: Module): number =>
+const outputDim = (module: Module): number =>
   [ConvTranspose1d, ConvTranspose2d, ConvTranspose3d].some((cls) => module instanceof cls) ? 1 : 0;
 
 export function spectralArguments(fn: string, passed: readonly unknown[]) {

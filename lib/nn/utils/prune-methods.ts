@@ -38,7 +38,7 @@ function rounded(value: number): number {
   return below % 2 === 0 ? below : below + 1;
 }
 
-export function demandAmount(fn: string, amount: unknown): asserts amount is number {
+function demandAmount(fn: string, amount: unknown): asserts amount is number {
   const fits = typeof amount === 'number' && amount >= 0 && (amount < 1 || Number.isInteger(amount));
   if (!fits) throw argumentError(at(fn), 'amount', 'a share from 0 to 1 or a number of values', amount);
 }

@@ -47,14 +47,14 @@ export function answerHeap(native: HeapNative, warn: Warn): void {
   warn(pauseText(pausedMs), 'TORCH_HEAP_SNAPSHOT');
 }
 
-export const pauseText = (ms: number): string =>
+const pauseText = (ms: number): string =>
   `leak-audit took a heap snapshot: ${threadId === 0 ? 'the main thread' : `worker ${threadId}`} paused for ${Math.ceil(ms)} ms`;
 
 /**
  * Writes both files and returns the duration. `sites` was read before, since the recording may have ended meanwhile. The
  * caller closes the descriptors.
  */
-export function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array): number {
+function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array): number {
   const began = performance.now();
   v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
   const pausedMs = performance.now() - began;
