@@ -78,14 +78,14 @@ interface UpsampleModes {
   alignCorners?: boolean | null | undefined;
 }
 type Sizes = number | readonly number[] | null;
-/** Without `recomputeScaleFactor`, which does not change shapes, the arguments are those of Python. */
+/** Without `recomputeScaleFactor`, which does not change shapes, the arguments are those of Python. `_Own`: see `FlattenClass`. */
 interface UpsamplingClass<Name extends string, Class extends Bare, Modes, More extends unknown[]> {
-  new <const S extends Sizes = null, const F extends Sizes = null>(
+  new <_Own, const S extends Sizes = null, const F extends Sizes = null>(
     size?: S,
     scaleFactor?: F,
     ...more: More
   ): Shaped<InstanceType<Class>, readonly ['upsample', Name, S, F]>;
-  new <const S extends Sizes = null, const F extends Sizes = null>(
+  new <_Own, const S extends Sizes = null, const F extends Sizes = null>(
     options: UpsampleOptions<S, F> & Modes,
   ): Shaped<InstanceType<Class>, readonly ['upsample', Name, S, F]>;
   new (...passed: ConstructorParameters<Class>): InstanceType<Class>;
@@ -105,8 +105,9 @@ export const UpsamplingBilinear2d = as<
 >(vision.UpsamplingBilinear2d);
 export type UpsamplingBilinear2d = vision.UpsamplingBilinear2d;
 
+/** `_Own`: see `FlattenClass`. */
 interface GluClass {
-  new <const D extends number = -1>(dim?: D): Shaped<activations.GLU, readonly ['half', 'GLU', D]>;
+  new <_Own, const D extends number = -1>(dim?: D): Shaped<activations.GLU, readonly ['half', 'GLU', D]>;
   new (...passed: ConstructorParameters<typeof activations.GLU>): activations.GLU;
   readonly prototype: activations.GLU;
 }

@@ -293,8 +293,9 @@ export interface ShapedTransformer<Name extends string, Size extends number> ext
       | [srcMask?: Mask | undefined, ...rest: (Mask | boolean | undefined)[]]
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
+/** `_Own`: see `FlattenClass`. */
 interface TransformerClass {
-  new <const D extends number = 512>(
+  new <_Own, const D extends number = 512>(
     dModel?: D,
     nhead?: number,
     options?: TransformerArgs & {

@@ -22,8 +22,9 @@ interface Factory {
 /** The layer with another type of `forward`. Its arguments cannot be changed, as its shapes would not be right. */
 type Shaped<Bare, R> = Layer<LayerCall<R>> & Readonly<Omit<Bare, keyof Module>>;
 
+/** `_Own` is not used. A class can extend one whose generic constructors all need a type: others change what the base is. */
 interface FlattenClass {
-  new <const S extends number = 1, const E extends number = -1>(
+  new <_Own, const S extends number = 1, const E extends number = -1>(
     startDim?: S,
     endDim?: E,
   ): Shaped<linear.Flatten, readonly ['flatten', 'Flatten', S, E]>;

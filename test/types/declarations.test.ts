@@ -1,11 +1,12 @@
-/** A library that exports layers, functions and loaders can write its declarations. */
+/** What a compiler says of an installed package: a library can write its declarations, and every class can be extended. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import * as ts from 'typescript';
-import { ROOT } from '../support/torch';
+import { ROOT, torch } from '../support/torch';
 
-test('without annotations, from an installed package', () => {
+/** The errors of a program, and what the compiler writes for it. */
+function compiled(source: string) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-declarations-'));
   try {
     fs.mkdirSync(path.join(folder, 'node_modules', '@types'), { recursive: true });
@@ -13,7 +14,7 @@ test('without annotations, from an installed package', () => {
     fs.symlinkSync(path.join(ROOT, 'node_modules/@types/node'), path.join(folder, 'node_modules/@types/node'));
     fs.writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
     const file = path.join(folder, 'library.ts');
-    fs.copyFileSync(path.join(__dirname, 'programs', 'library.ts'), file);
+    fs.writeFileSync(file, source);
     const program = ts.createProgram([file], {
       ...{ strict: true, declaration: true, emitDeclarationOnly: true, skipLibCheck: true, types: ['node'] },
       ...{
@@ -27,10 +28,25 @@ test('without annotations, from an installed package', () => {
       written += text;
     });
     const all = [...ts.getPreEmitDiagnostics(program), ...diagnostics];
-    expect(all.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).toEqual([]);
-    expect(written).toMatch(/seq: torch\.nn\.ShapedSequential</);
-    expect(written).toMatch(/batches: torch\.utils\.data\.DataLoader<number\[\], number>/);
+    return { errors: all.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n')), written };
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
+}
+
+test('without annotations, from an installed package', () => {
+  const { errors, written } = compiled(fs.readFileSync(path.join(__dirname, 'programs', 'library.ts'), 'utf8'));
+  expect(errors).toEqual([]);
+  expect(written).toMatch(/seq: torch\.nn\.ShapedSequential</);
+  expect(written).toMatch(/batches: torch\.utils\.data\.DataLoader<number\[\], number>/);
+}, 600_000);
+
+test('every class of torch.nn and torch.optim can be extended', () => {
+  const lines = (['nn', 'optim'] as const).flatMap((part) =>
+    Object.entries(torch[part])
+      .filter(([name, value]) => typeof value === 'function' && /^[A-Z]/.test(name))
+      .map(([name]) => `export class ${part}${name} extends torch.${part}.${name} {}`),
+  );
+  expect(lines.length).toBeGreaterThan(150);
+  expect(compiled(["import torch from 'libtorch-node';", ...lines].join('\n')).errors).toEqual([]);
 }, 600_000);
