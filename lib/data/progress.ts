@@ -166,6 +166,19 @@ function cursorOf(dataset: unknown, read: PassProgress['cursor']): { dataset?: u
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
+/** The facts of a state; undefined for one of a version that did not write them. */
+function factsOf({ kind, samples, batchSize }: Record<string, unknown>): OrderFacts | undefined {
+  if (kind === undefined && samples === undefined && batchSize === undefined) return undefined;
+  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
+    throw argumentError(FN, 'state.kind', `one of ${Object.keys(KINDS).join(', ')}`, kind);
+  }
+  if (samples !== null && !isCount(samples)) throw argumentError(FN, 'state.samples', 'an integer or null', samples);
+  if (batchSize !== null && !isCount(batchSize)) {
+    throw argumentError(FN, 'state.batchSize', 'an integer or null', batchSize);
+  }
+  return { kind: kind as OrderKind, samples, batchSize };
+}
+
 /** A copy of a state, checked. */
 export function readState(
   given: unknown,
@@ -175,20 +188,12 @@ export function readState(
 ): DataLoaderState {
   if (!isPlainObject(given)) throw argumentError(FN, 'state', 'an object of loader.stateDict()', given);
   const { epoch, position, seed, order, generators: states, ended } = given;
-  const { kind, samples, batchSize } = given;
   if (!isCount(epoch)) throw argumentError(FN, 'state.epoch', 'an integer of 0 or more', epoch);
   if (!isCount(position)) throw argumentError(FN, 'state.position', 'an integer of 0 or more', position);
   if (seed !== null && (typeof seed !== 'string' || !/^\d{1,20}$/.test(seed))) {
     throw argumentError(FN, 'state.seed', 'a string of digits, or null', seed);
   }
-  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
-    throw argumentError(FN, 'state.kind', `one of ${Object.keys(KINDS).join(', ')}`, kind);
-  }
-  if (samples !== null && !isCount(samples)) throw argumentError(FN, 'state.samples', 'an integer or null', samples);
-  if (batchSize !== null && !isCount(batchSize)) {
-    throw argumentError(FN, 'state.batchSize', 'an integer or null', batchSize);
-  }
-  const facts: OrderFacts = { kind: kind as OrderKind, samples, batchSize };
+  const facts = factsOf(given) ?? own;
   demandSameOrder({ ...facts, position }, own, hasCursor);
   if (!Array.isArray(states) || states.length !== generators.length) {
     throw argumentError(FN, 'state.generators', `the states of ${generators.length} generators`, states);

@@ -323,6 +323,9 @@ test('refuses a state of another order', () => {
     /expected one of random, sequential, sampler, iterable/,
   );
   expect(refused({}, { ...saved({}), samples: -1 })).toMatch(/^samples': expected an integer or null/);
+  // A state of an older version does not say what its order was.
+  const { kind: _kind, samples: _samples, batchSize: _size, ...older } = saved(shuffle);
+  taken(shuffle, older);
   // The place in the order is known, or the dataset knows it.
   taken({ ...other, ...shuffle }, saved(shuffle));
   taken(other, saved({}), samples.slice(1));
