@@ -17,8 +17,9 @@ export function formatBytes(bytes: number): string {
 
 /** `850 ms`, `12.5 s`, `4 min 10 s`, `3 h 5 min`, `12 d 3 h`. */
 export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  // Before what rounds to the next unit.
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const hours = Math.floor(seconds / 3600);

@@ -267,6 +267,7 @@ test('units, formatted and parsed', () => {
   expect(formatBytes(0)).toBe('0 B');
   expect(formatBytes(1023.96 * 1024)).toBe('1.0 MiB');
   expect(formatDuration(61_000)).toBe('1 min 1 s');
+  expect([999, 999.6, 59_940, 59_960].map(formatDuration)).toEqual(['999 ms', '1.0 s', '59.9 s', '1 min 0 s']);
   expect(parseDuration('500ms')).toBe(500);
   expect(parseDuration('2m')).toBe(120_000);
   expect(parseBytes('64MiB')).toBe(64 * 2 ** 20);
