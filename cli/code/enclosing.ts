@@ -24,7 +24,8 @@ interface Open {
 }
 
 const WORD = /[\w$]/;
-const CLASS = /\bclass\s+([\w$]+)[^{}()]*\{/g;
+/** The head of a class, up to the brace of its body, and every other brace. */
+const CLASS_OR_BRACE = /\bclass\s+([\w$]+)(?:[^{}()\w$][^{}()]{0,200})?\{|[{}]/g;
 const BLOCKS = new Set(['if', 'for', 'while', 'switch', 'catch', 'with', 'await']);
 /** After these a slash begins a regular expression. */
 const BEFORE_REGEX = /(?:^|[([{,;=:!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|do|else|void|delete))$/;
@@ -194,17 +195,15 @@ function staticName({ file, line, column }: Frame): string {
   const begin = scan?.lines[line - 1];
   if (scan === undefined || begin === undefined) return 'static field';
   const at = begin + Math.max(0, column - 1);
-  // The last class whose body is not closed before the position. Braces in strings are counted too, so it may be missed or
-  // wrong.
-  const around = [...scan.text.slice(0, at).matchAll(CLASS)].reverse().find(({ index, 0: head }) => {
-    let depth = 0;
-    for (const char of scan.text.slice(index + head.length - 1, at)) {
-      if (char === '{') depth++;
-      else if (char === '}' && --depth === 0) return false;
-    }
-    return true;
-  });
-  return around?.[1] === undefined ? 'static field' : `static field of ${around[1]}`;
+  // The innermost class whose body is not closed before the position. Braces in strings are counted too, so it may be missed
+  // or wrong.
+  const open: (string | undefined)[] = [];
+  for (const [found, name] of scan.text.slice(0, at).matchAll(CLASS_OR_BRACE)) {
+    if (found === '}') open.pop();
+    else open.push(name);
+  }
+  const around = open.filter((name) => name !== undefined).at(-1);
+  return around === undefined ? 'static field' : `static field of ${around}`;
 }
 
 /** The function of a frame: its own name, `(anonymous, handler)`, `(anonymous, passed to setInterval)`, `(top level)`. */

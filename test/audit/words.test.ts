@@ -356,6 +356,29 @@ test('an anonymous function has the name of its variable, or of the function tha
   expect(calledName({ file, line: 10, column: 1, function: 'own' })).toBe('own');
 });
 
+test('a static field has the name of its class; a file of classes without bodies is read in one pass', () => {
+  const lines = [
+    'class A { m() {} static x = s1(); }',
+    'class B extends f(A) {}',
+    'class C {',
+    'class D extends A { }',
+    's2()}',
+  ];
+  const named = (file: string, line: number, column: number) =>
+    calledName({ file, line, column, function: '<static_initializer>' });
+  const file = written('static.js', lines.join('\n'));
+  expect([named(file, 1, lines[0]!.indexOf('s1') + 1), named(file, 2, 1), named(file, 5, 1)]).toEqual([
+    'static field of A',
+    'static field',
+    'static field of C',
+  ]);
+  // Billions of steps if each class were read to the end: the test would run into its time limit.
+  const long = 'class a '.repeat(2 ** 17 - 8);
+  expect(named(written('long.js', long), 1, long.length)).toBe('static field');
+  const many = 'class a {'.repeat(2 ** 16);
+  expect(named(written('many.js', many), 1, many.length)).toBe('static field of a');
+});
+
 test('paths are relative where near, else shortened from the left', () => {
   const at = (file: string, from: string) => position({ file, line: 3, column: 7 }, from);
   expect(at('/srv/app/src/a.js', '/srv/app')).toBe('src/a.js:3:7');
