@@ -25,3 +25,9 @@ export function readRegular(file: string | URL, maxBytes: number): string | unde
     fs.closeSync(fd);
   }
 }
+
+/** Whether both names lead to one file: two file systems may have the same inode number. */
+export function isSameFile(a: string, b: string): boolean {
+  const [one, other] = [a, b].map((file) => fs.statSync(file, { bigint: true, throwIfNoEntry: false }));
+  return one !== undefined && one.dev === other?.dev && one.ino === other.ino;
+}

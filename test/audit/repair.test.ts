@@ -3,6 +3,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { readCapture } from '../../cli/capture/reader';
+import { isSameFile } from '../../cli/files/regular-file';
 import { CaptureBuilder, leakyCapture } from './capture-builder';
 import { leakAudit } from './command';
 
@@ -19,6 +20,21 @@ const write = (name: string, content: Buffer | string) => {
   fs.writeFileSync(path.join(folder, name), content);
   return path.join(folder, name);
 };
+
+test('files of two file systems are not one because of their inode numbers', () => {
+  const [a, b] = [write('a', ''), write('b', '')];
+  fs.symlinkSync(a, path.join(folder, 'link'));
+  expect([isSameFile(a, path.join(folder, 'link')), isSameFile(a, b), isSameFile(a, `${a}-none`)]).toEqual([
+    ...[true, false, false],
+  ]);
+  const stat = fs.statSync(a, { bigint: true });
+  const stats = jest
+    .spyOn(fs, 'statSync')
+    .mockReturnValueOnce(stat)
+    .mockReturnValueOnce(Object.assign(Object.create(stat), { dev: stat.dev + 1n }));
+  expect(isSameFile(a, b)).toBe(false);
+  stats.mockRestore();
+});
 
 test('packets with valid checksums are kept, and the capture stays marked as incomplete', async () => {
   const bytes = leakyCapture(48).end().build();
