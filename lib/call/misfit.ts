@@ -3,7 +3,7 @@
 import { codedError, describe, type TorchError } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
 import { Kind } from '../generated/codes';
-import type { Tensor } from '../tensor/tensor';
+import { Tensor } from '../tensor/tensor';
 import { convert, isNoun, Mismatch } from './convert';
 import { hintOf } from './hints';
 import type { Param, Signature } from './signature';
@@ -227,6 +227,13 @@ function likeliest(signatures: readonly Signature[], misfits: readonly Misfit[],
   return { text: likely[0]!.text(), argument: 'argument' in fault ? fault.argument : undefined };
 }
 
+/** For a function that exists only as an out= variant of a method, such as `torch.repeat`. */
+function methodHint(name: string, signatures: readonly Signature[], call: Call): string {
+  if (call.self !== undefined || call.raw || call.options?.out !== undefined) return '';
+  if (signatures.some(({ outs }) => outs.length === 0) || !(name in Tensor.prototype)) return '';
+  return `; without 'out' it is a method: t.${name}(…)`;
+}
+
 /** ERR_TORCH_OVERLOAD with the likeliest reason first, then every signature and why it does not fit. */
 export function overloadError(
   name: string,
@@ -244,7 +251,7 @@ export function overloadError(
     return `  ${signature.schema.replace(/^\w+::/, '')}\n    ${misfit.text()}${hint}`;
   });
   const { text, argument } = likeliest(signatures, misfits, call);
-  const message = `${name}: ${text}\n  no overload fits (${got.join(', ')})\n${lines.join('\n')}`;
+  const message = `${name}: ${text}${methodHint(name, signatures, call)}\n  no overload fits (${got.join(', ')})\n${lines.join('\n')}`;
   const error = codedError(TypeError, 'ERR_TORCH_OVERLOAD', message);
   return Object.assign(error, { op: name, ...(argument === undefined ? {} : { argument }) });
 }
