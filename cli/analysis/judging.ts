@@ -5,6 +5,7 @@ import type { Series } from '../capture/records';
 import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
+import { risesEvenly } from '../rules/even';
 import { finalPhase } from '../rules/final-phase';
 import {
   inconclusive,
@@ -258,13 +259,14 @@ function judgeUntil(program: Program, its: Series[], end: number, options: RuleO
     ...lastCollection(capture, from, end),
   };
   const judgement = ownWork ? judge(history, options) : judgeByWork(program, its, history, [from, end], options);
-  const cpu = capture.ticks.slice(from, end).map(({ cpuMs }) => cpuMs ?? 0);
-  const slowed = ownWork && judgement.kind === 'filling-cache' && (cpu[0] ?? 0) > 0;
-  if (!slowed) return { judgement, oldest };
+  if (judgement.kind !== 'filling-cache') return { judgement, oldest };
   // Measured by time, a leak of a program that becomes slower looks like a cache that fills. Processor time
-  // distinguishes them.
-  const byCpu = judge({ ...history, work: cpu }, options);
-  return { judgement: byCpu.verdict === 'leak' ? inconclusive(byCpu) : judgement, oldest };
+  // distinguishes them. Measured by work, what a timer keeps looks like one if the program becomes faster.
+  const cpu = capture.ticks.slice(from, end).map(({ cpuMs }) => cpuMs ?? 0);
+  const isMeasured = ownWork ? (cpu[0] ?? 0) > 0 : risesEvenly(history, options);
+  if (!isMeasured) return { judgement, oldest };
+  const again = judge(ownWork ? { ...history, work: cpu } : history, options);
+  return { judgement: again.verdict === 'leak' ? inconclusive(again) : judgement, oldest };
 }
 
 /** By the work of the program, without the work that the growing site itself causes. */

@@ -65,3 +65,21 @@ test('what a timer keeps is a leak among many lines, also while the pace of requ
   const report = reportOf((i) => [kept(1, 2 * i), ...others.map((site) => dropped(site, made[i]!))]);
   expect(first(report)).toMatchObject(['leak', { file: '/srv/line-1.js' }]);
 });
+
+describe('a program that becomes a hundred times as fast', () => {
+  /** Tensors made until the round by requests, of which there are many more after two thirds of the rounds. */
+  const requests = (round: number) => 10 * round + 1000 * Math.max(0, round - 40);
+
+  test('what a timer keeps is not called a cache', () => {
+    const report = reportOf((i) => [kept(1, 2 * i), dropped(2, requests(i))]);
+    expect(report.summary.insufficient).toBe('grew-to-the-end');
+    expect(first(report)).toMatchObject(['insufficient', { file: '/srv/line-1.js', kind: 'grew-to-the-end' }]);
+  });
+
+  test('what requests fill is a cache, also if they become three times as many', () => {
+    const three = (round: number) => 10 * round + 20 * Math.max(0, round - 30);
+    const cache = (i: number) => Math.round(120 * (1 - Math.exp(-three(i) / 300)));
+    const report = reportOf((i) => [kept(1, cache(i)), dropped(2, 10 * three(i))]);
+    expect(first(report)).toMatchObject(['clean', { file: '/srv/line-1.js', verdict: 'cache' }]);
+  });
+});
