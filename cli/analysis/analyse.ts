@@ -9,7 +9,7 @@ import {
   notSignificant,
   type RuleOptions,
   type SiteKind,
-  type SiteVerdict,
+  VERDICT_RANK,
 } from '../rules/verdict';
 import { enoughRounds, roundsNeeded } from '../rules/warmup';
 import { addCauses } from './causes';
@@ -45,8 +45,6 @@ export interface AnalysisOptions extends SummaryOptions {
   /** Called with the number of judged sites and their total. */
   seen?: (judged: number, of: number) => void;
 }
-
-const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
 /** Sites of these kinds account for growth of libtorch's memory. */
 const GROWING: SiteKind[] = ['leak', 'filling-cache', 'full-cache', 'grew-to-the-end'];
@@ -195,10 +193,13 @@ function explain({ program: { capture }, groups, all, root }: Sites, wanted: Ser
 /** The sites that made tensors or are suspected, in the order of the report. */
 const ranked = (sites: readonly SiteReport[]): SiteReport[] =>
   sites
-    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || RANK[site.verdict] <= RANK.insufficient)
+    .filter(
+      (site) =>
+        site.allocatedTensors > 0 || site.liveTensors > 0 || VERDICT_RANK[site.verdict] <= VERDICT_RANK.insufficient,
+    )
     .sort(
       (a, b) =>
-        RANK[a.verdict] - RANK[b.verdict] ||
+        VERDICT_RANK[a.verdict] - VERDICT_RANK[b.verdict] ||
         b.growthBytesPerMinute - a.growthBytesPerMinute ||
         b.growthTensorsPerMinute - a.growthTensorsPerMinute ||
         b.liveBytes - a.liveBytes ||

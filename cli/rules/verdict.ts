@@ -1,6 +1,8 @@
 /** What a rule is asked about a series, and what it answers. docs/verdicts.md describes the method and its error rates. */
 
 export type SiteVerdict = 'leak' | 'cache' | 'steady' | 'insufficient';
+/** The order of sites in reports. */
+export const VERDICT_RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 /** The verdict in more detail: which cache, which kind of steady. */
 export type SiteKind =
   | 'leak'

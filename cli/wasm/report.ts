@@ -14,6 +14,7 @@ import {
   notSignificant,
   type SiteHistory,
   type SiteVerdict,
+  VERDICT_RANK,
 } from '../rules/verdict';
 import { roundsNeeded } from '../rules/warmup';
 import { demandOf } from './demand';
@@ -30,7 +31,6 @@ const LAST_MS = 2000;
 const LATE = 0.5;
 /** In the report; the figures of the sites cover all. */
 const MAX_MEMORIES = 1000;
-const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
 interface Site {
   frame: Frame;
@@ -147,7 +147,7 @@ function judged(sites: Site[], times: number[], memories: WasmMemory[], duration
       grewLate: verdict === 'insufficient' && site.neededMs > durationMs,
     };
   });
-  reports.sort((a, b) => RANK[a.verdict] - RANK[b.verdict] || b.liveBytes - a.liveBytes);
+  reports.sort((a, b) => VERDICT_RANK[a.verdict] - VERDICT_RANK[b.verdict] || b.liveBytes - a.liveBytes);
   const has = (verdict: SiteVerdict) => reports.some((site) => site.verdict === verdict && site.liveMemories > 0);
   // Also what grew until it was freed at the end.
   const isUncertain = has('insufficient') || reports.some(({ kind }) => kind === 'grew-to-the-end');
