@@ -128,7 +128,7 @@ describe('an object that only has the prototype', () => {
     ]) {
       expect(['ERR_TORCH_ARGUMENT', 'ERR_TORCH_OVERLOAD', 'ERR_TORCH_DISPOSED']).toContain(codeOf(use));
     }
-    expect(typeof require('node:util').inspect(fake)).toBe('string');
+    expect(typeof inspect(fake)).toBe('string');
     expect(live.toArray()).toEqual([1, 1, 1]);
   });
 

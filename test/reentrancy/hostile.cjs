@@ -7,6 +7,11 @@ const assert = require('node:assert');
 const path = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
 
+/** `Flag.Recording` of lib/generated/codes.d.ts. */
+const RECORDING = 5;
+/** What state() gives. */
+const STATE = ['the current scope', 'recording', 'grad mode', 'inference mode', 'autocast'];
+
 /** `lib` is the folder of the built library. */
 function hostileKit(lib) {
   const torch = require(path.join(lib, 'index.js'));
@@ -87,7 +92,7 @@ function hostileKit(lib) {
   const state = () => {
     const { current } = native.scopesNow;
     const autocast = torch.isAutocastCpuEnabled();
-    return [current, native.flags[5], torch.isGradEnabled(), torch.isInferenceModeEnabled(), autocast];
+    return [current, native.flags[RECORDING], torch.isGradEnabled(), torch.isInferenceModeEnabled(), autocast];
   };
 
   /** After a call, in its enclosing scope: the callback's tensors exist and belong to the program, and state is restored. */
@@ -98,7 +103,7 @@ function hostileKit(lib) {
     }
     for (const scope of run.scopes.splice(0).reverse()) scope.close();
     state().forEach((now, i) => {
-      assert(now === before[i], `${['the current scope', 'recording', 'grad mode', 'inference mode'][i]} is another`);
+      assert(now === before[i], `${STATE[i]} is another`);
     });
   }
 
@@ -157,7 +162,7 @@ function hostileKit(lib) {
     return value;
   };
 
-  /** An array whose element `at` runs `fire`. */
+  /** An array whose first element runs `fire`. */
   function withAccessor(list, fire) {
     const copy = [...list];
     const [value] = copy;

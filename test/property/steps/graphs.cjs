@@ -261,11 +261,11 @@ module.exports = [
     weight: 2,
     run(world, draw) {
       const leaf = world.some(draw, (impl) => isLeaf(impl) && !isTable(impl));
-      if (leave(leaf)) return false;
+      if (leaf === null) return false;
       const { impl, tensor, number } = leaf;
       const count = impl.numel;
       const given = world.some(draw, (i) => isPlain(i) && i.contiguous && i.dtype === impl.dtype && i.numel === count);
-      if (leave(given) || given.impl.version.saved) return false;
+      if (given === null || given.impl.version.saved) return false;
       // The old gradient may overlap with the added one.
       if (impl.grad?.storages.includes(given.impl.storage)) return false;
       const view = tensor.view(given.impl.shape);
@@ -319,7 +319,3 @@ module.exports = [
     },
   },
 ];
-
-function leave(handle) {
-  return handle === null;
-}
