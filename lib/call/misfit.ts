@@ -227,11 +227,11 @@ function likeliest(signatures: readonly Signature[], misfits: readonly Misfit[],
   return { text: likely[0]!.text(), argument: 'argument' in fault ? fault.argument : undefined };
 }
 
-/** For a function that exists only as an out= variant of a method, such as `torch.repeat`. */
-function methodHint(name: string, signatures: readonly Signature[], call: Call): string {
-  if (call.self !== undefined || call.raw || call.options?.out !== undefined) return '';
-  if (signatures.some(({ outs }) => outs.length === 0) || !(name in Tensor.prototype)) return '';
-  return `; without 'out' it is a method: t.${name}(…)`;
+/** The reason if a function exists only as an out= variant of a method, such as `torch.repeat`. */
+function methodMeant(name: string, signatures: readonly Signature[], call: Call): Reason | undefined {
+  if (call.self !== undefined || call.raw || call.options?.out !== undefined) return undefined;
+  if (signatures.some(({ outs }) => outs.length === 0) || !(name in Tensor.prototype)) return undefined;
+  return { text: `use the method t.${name}(…); the function needs 'out'`, argument: 'out' };
 }
 
 /** ERR_TORCH_OVERLOAD with the likeliest reason first, then every signature and why it does not fit. */
@@ -250,8 +250,8 @@ export function overloadError(
     const hint = fault.kind === 'option' ? optionHint(fault.name, [signature], call) : '';
     return `  ${signature.schema.replace(/^\w+::/, '')}\n    ${misfit.text()}${hint}`;
   });
-  const { text, argument } = likeliest(signatures, misfits, call);
-  const message = `${name}: ${text}${methodHint(name, signatures, call)}\n  no overload fits (${got.join(', ')})\n${lines.join('\n')}`;
+  const { text, argument } = methodMeant(name, signatures, call) ?? likeliest(signatures, misfits, call);
+  const message = `${name}: ${text}\n  no overload fits (${got.join(', ')})\n${lines.join('\n')}`;
   const error = codedError(TypeError, 'ERR_TORCH_OVERLOAD', message);
   return Object.assign(error, { op: name, ...(argument === undefined ? {} : { argument }) });
 }
