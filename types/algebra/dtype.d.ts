@@ -222,6 +222,22 @@ export type DoubleOf<D> = Category<D> extends 'complex' ? 'complex128' : 'float6
 /** full: as in torch.tensor, the dtype follows the value's JS type. */
 export type FillDType<V> = V extends number ? DefaultDType : V extends Complex ? 'complex64' : NumberDType<V>;
 
+/** linspace and logspace: the dtype of floats, complex if one of the ends is. */
+export type SpaceDType<Start, End> = Start extends Complex
+  ? 'complex64'
+  : End extends Complex
+    ? 'complex64'
+    : DefaultDType;
+
+/** A tensor between two others, which may be missing. */
+export type BetweenDType<T extends Tensor, Before, After> = Before extends Tensor
+  ? After extends Tensor
+    ? Promote3<T, Before, After>
+    : Promote<T, Before>
+  : After extends Tensor
+    ? Promote<T, After>
+    : DTypeOf<T>;
+
 /** arange: integers give int64. */
 export type ArangeDType<V> =
   DefaultDType extends NumberDType<V> ? (NumberDType<V> extends DefaultDType ? DefaultDType : ArangeMixed<V>) : 'int64';
