@@ -168,6 +168,31 @@ test('skipInit draws no numbers', () => {
   });
 });
 
+test('a parametrized tensor may have the name of a member of ModuleDict', () => {
+  const { parametrize } = torch.nn.utils;
+  class Plus extends torch.nn.Module {
+    override forward(x: any): any {
+      return x.add(1);
+    }
+  }
+  for (const name of ['get', 'length', 'set', 'values', 'plain']) {
+    const module: any = new torch.nn.Module();
+    Object.defineProperty(module, name, {
+      value: new torch.nn.Parameter(torch.ones([2])),
+      ...{ writable: true, enumerable: true, configurable: true },
+    });
+    for (let i = 0; i < 2; i++) parametrize.registerParametrization(module, name, new Plus());
+    const { parametrizations } = module;
+    expect(module[name].toArray()).toEqual([3, 3]);
+    expect([parametrizations.length, parametrizations.get(name).length]).toEqual([1, 2]);
+    expect(Object.keys(module.stateDict())).toEqual([`parametrizations.${name}.original`]);
+    parametrize.removeParametrizations(module, name);
+    parametrize.registerParametrization(module, name, new Plus());
+    expect(module[name].toArray()).toEqual([4, 4]);
+    module.dispose();
+  }
+});
+
 test('wrong names, amounts and parametrizations are refused, and change nothing', () => {
   torch.scope(() => {
     const { parametrize, parametrizations, prune } = utils;

@@ -234,7 +234,8 @@ function inject(module: Module, name: string, list: ParametrizationList): void {
   const lists = listsOf(module)!;
   const key = module._keyOf(name);
   lists.set(key, list);
-  // As attributes in Python: net.parametrizations.weight.
+  // As attributes in Python: net.parametrizations.weight. A member of every ModuleDict, such as `get` or `length`, stays.
+  if (name in lists) return;
   Object.defineProperty(lists, name, {
     configurable: true,
     enumerable: false,
