@@ -202,7 +202,8 @@ export abstract class AutogradFunction {
     const cls = this as unknown as FunctionClass | undefined;
     if (typeof cls?.forward !== 'function' || typeof cls.backward !== 'function') {
       const expected = 'a class with static forward and backward';
-      throw refusal('autograd.Function.apply', 'this', expected, describe(cls));
+      const got = cls === undefined ? 'undefined; call MyOp.apply(x) itself, which an alias does not' : describe(cls);
+      throw refusal('autograd.Function.apply', 'this', expected, got);
     }
     return apply(cls, args) as R;
   }

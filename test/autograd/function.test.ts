@@ -292,6 +292,15 @@ it('does not leak closures, contexts or tensors', async () => {
   expect(JSON.parse(stdout)).toEqual({ contexts: 0, tensors: 0 });
 });
 
+test('an alias of apply, which loses the class, is an error that says so', () => {
+  const { apply } = Exp as unknown as { apply: (x: Tensor) => Tensor };
+  expect(thrown(() => apply(leaf(1))).message).toBe(
+    "autograd.Function.apply: argument 'this': expected a class with static forward and backward, got undefined; call MyOp.apply(x) itself, which an alias does not",
+  );
+  const alias = (x: Tensor) => Exp.apply(x);
+  expect(alias(leaf(0)).item()).toBe(1);
+});
+
 test('what was saved and freed is reported by the name that the program used', () => {
   let kept: Context | undefined;
   class Saves extends torch.autograd.Function {
