@@ -1,6 +1,6 @@
 /** Checked by `npm run typecheck`, never run: types in generic and in loosely typed code. */
 import { expectTypeOf } from 'expect-type';
-import type { DType, Shape, Tensor } from '../../types';
+import type { DType, Parts, Shape, Tensor } from '../../types';
 import * as torch from '../../types';
 
 declare const dynamic: Tensor;
@@ -40,7 +40,9 @@ expectTypeOf(dynamic.at(0)).toEqualTypeOf<Tensor>();
 expectTypeOf(dynamic.view([2, -1])).toEqualTypeOf<Tensor<DType, [2, number]>>();
 expectTypeOf(float.add(a)).toEqualTypeOf<Tensor<'float32'>>();
 expectTypeOf(dynamic.shape).toEqualTypeOf<Shape>();
-expectTypeOf(dynamic.split(2)).toEqualTypeOf<Tensor[]>();
+expectTypeOf(dynamic.split(2)).toEqualTypeOf<Parts<Tensor>>();
+expectTypeOf(torch.where(dynamic)).toEqualTypeOf<Parts<Tensor>>();
+expectTypeOf(dynamic.tensorSplit(2)).toEqualTypeOf<Parts<Tensor>>();
 
 // `number` sizes are unknown, but not errors.
 const n = torch.zeros([size, 3]);
@@ -54,7 +56,7 @@ expectTypeOf(n.view([size, size])).toEqualTypeOf<Tensor<'float32', [number, numb
 expectTypeOf(n.sum(size)).toEqualTypeOf<Tensor<'float32'>>();
 expectTypeOf(n.transpose(0, size)).toEqualTypeOf<Tensor<'float32', [number, number]>>();
 expectTypeOf(torch.cat([n, a])).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
-expectTypeOf(n.split(2)).toEqualTypeOf<Tensor<'float32', [number, 3]>[]>();
+expectTypeOf(n.split(2)).toEqualTypeOf<Parts<Tensor<'float32', [number, 3]>>>();
 expectTypeOf(n.at(size)).toEqualTypeOf<Tensor<'float32', [3]>>();
 expectTypeOf(torch.zeros([2n, 3])).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
 expectTypeOf(torch.zeros([2], { dtype: 'int64' as DType })).toEqualTypeOf<Tensor<DType, [2]>>();

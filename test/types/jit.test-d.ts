@@ -1,7 +1,7 @@
 /** Checked by `npm run typecheck`, never run: the types of TorchScript models. */
 import { expectTypeOf } from 'expect-type';
 import type { Module } from '../../lib/nn/module';
-import type { ScriptModule, Tensor } from '../../types';
+import type { Parts, ScriptModule, Tensor } from '../../types';
 import torch from '../../types';
 
 const model = torch.jit.load('model.pt', { device: 'cpu' });
@@ -16,7 +16,7 @@ expectTypeOf(
 expectTypeOf(model.async.forward(x, { signal: new AbortController().signal })).toEqualTypeOf<Promise<Tensor>>();
 expectTypeOf(model.async.call<number>('count')).toEqualTypeOf<Promise<number>>();
 expectTypeOf(model.namedParameters()).toEqualTypeOf<Record<string, Tensor>>();
-expectTypeOf(model.parameters()).toEqualTypeOf<Tensor[]>();
+expectTypeOf(model.parameters()).toEqualTypeOf<Parts<Tensor>>();
 expectTypeOf(model.asModule()).toEqualTypeOf<Module>();
 expectTypeOf(model.deepCopy()).toEqualTypeOf<ScriptModule>();
 expectTypeOf(model.stateDict()).toEqualTypeOf<Record<string, Tensor>>();

@@ -1,6 +1,6 @@
 /** Checked by `npm run typecheck`, never run: PyTorch's public functions, in all forms of calls. */
 import { expectTypeOf } from 'expect-type';
-import torch, { type Complex, type Tensor } from '../../types';
+import torch, { type Complex, type Parts, type Tensor } from '../../types';
 
 const F = torch.nn.functional;
 const a = torch.ones([2, 3]);
@@ -16,14 +16,14 @@ expectTypeOf(F.maxPool2d(image, 2)).toEqualTypeOf<Tensor<'float32', [1, 4, 4]>>(
 expectTypeOf(torch.unique(a)).toExtend<Tensor>();
 expectTypeOf(torch.unique(a, { returnCounts: true })[1]).toExtend<Tensor>();
 expectTypeOf(torch.unique(a, { returnInverse: true, returnCounts: true }).counts).toExtend<Tensor>();
-expectTypeOf(torch.nonzero(a, { asTuple: true })).toEqualTypeOf<Tensor[]>();
+expectTypeOf(torch.nonzero(a, { asTuple: true })).toEqualTypeOf<Parts<Tensor>>();
 expectTypeOf(F.multiHeadAttentionForward(a, a, a, 4, 2, a, a, null, null, false, 0, a, a)[1]).toExtend<Tensor | null>();
 
 // Separate arguments, or a list, with options after them.
 expectTypeOf(torch.einsum('ij,jk->ik', a, a)).toExtend<Tensor>();
 expectTypeOf(torch.einsum('ij,jk->ik', [a, a])).toExtend<Tensor>();
 expectTypeOf(torch.einsum(a, [0, 1], a, [1, '...'])).toExtend<Tensor>();
-expectTypeOf(torch.meshgrid(a, a, { indexing: 'xy' })).toEqualTypeOf<Tensor[]>();
+expectTypeOf(torch.meshgrid(a, a, { indexing: 'xy' })).toEqualTypeOf<Parts<Tensor>>();
 expectTypeOf(torch.broadcastShapes([2, 1], 3)).toEqualTypeOf<number[]>();
 expectTypeOf(torch.tensordot(a, a, { dims: [[0], [0]] })).toExtend<Tensor>();
 expectTypeOf(torch.norm(a, 'fro', 1)).toEqualTypeOf<Tensor<'float32', [2]>>();
@@ -47,7 +47,9 @@ torch.sparseCooTensor([[0, 1]], [1, 2], [3]);
 torch.setPrintOptions({ profile: 'short', precision: 3 });
 // @ts-expect-error: no such profile
 torch.setPrintOptions({ profile: 'long' });
-expectTypeOf(torch.split({ tensor: a, splitSizeOrSections: [1, 1] })).toEqualTypeOf<Tensor[]>();
+expectTypeOf(torch.split({ tensor: a, splitSizeOrSections: [1, 1] })).toEqualTypeOf<Parts<Tensor>>();
+expectTypeOf(a.tolist()).toEqualTypeOf<number[][]>();
+expectTypeOf(torch.zeros([4], { dtype: 'bool' }).tolist()).toEqualTypeOf<boolean[]>();
 expectTypeOf(torch.split(a, [1, 1])).toEqualTypeOf<[Tensor<'float32', [1, 3]>, Tensor<'float32', [1, 3]>]>();
 expectTypeOf(torch.split(a, [2] as number | number[])).toExtend<readonly Tensor[]>();
 expectTypeOf(torch.finfo('float32').eps).toEqualTypeOf<number>();

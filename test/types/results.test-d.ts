@@ -1,7 +1,7 @@
 /** Checked by `npm run typecheck`, never run: the types of results. */
 import { expectTypeOf } from 'expect-type';
 import type { Tensor } from '../../lib/tensor/tensor';
-import type { DType, Int, NamedTuple, Scalar } from '../../types/base';
+import type { DType, Int, NamedTuple, Parts, Scalar } from '../../types/base';
 import { Generator } from '../../types/generated/classes';
 import * as exported from '../../types/generated/exports';
 import type { Functions, LinalgFunctions } from '../../types/generated/functions';
@@ -22,7 +22,7 @@ expectTypeOf(a.outputNr).toEqualTypeOf<number>();
 expectTypeOf(a.isLeaf).toEqualTypeOf<boolean>();
 expectTypeOf(torch.resultType(a, b)).toEqualTypeOf<DType>();
 expectTypeOf(a._localScalarDense()).toEqualTypeOf<Scalar>();
-expectTypeOf(torch.split(a, 2)).toEqualTypeOf<Tensor[]>();
+expectTypeOf(torch.split(a, 2)).toEqualTypeOf<Parts<Tensor>>();
 expectTypeOf(torch._foreachAdd_([a], 1)).toEqualTypeOf<void>();
 
 // Tuples: by position and by name, also where an array has a member of that name.

@@ -11,7 +11,7 @@ export type * from './create';
 export type * from './data';
 export type { SizesOf } from './dims';
 export type * from './dtype';
-export type { Cat, Cats, Chunk, PromoteAll, Split, Splits, Stack, Stacks, Unbind } from './join';
+export type { AnyParts, Cat, Cats, Chunk, PromoteAll, Split, Splits, Stack, Stacks, Unbind } from './join';
 export type {
   HasRule,
   LayerCall,

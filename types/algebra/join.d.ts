@@ -189,12 +189,14 @@ type SplitEach<D extends DType, S extends Shape, Size, Dim> = S extends unknown
   ? SplitBy<D, S, IndexOf<S, Dim>, Size>
   : never;
 
+/** Parts of unknown shapes. */
+export type AnyParts<T extends Tensor> = Parts<Tensor<DTypeOf<T>>>;
 /** split: by a size, or by a list of sizes. */
 export type Split<T extends Tensor, Size, Dim> =
-  Known<T> extends true ? SplitEach<DTypeOf<T>, ShapeOf<T>, Size, Dim> : Tensor<DTypeOf<T>>[];
+  Known<T> extends true ? PartsIn<SplitEach<DTypeOf<T>, ShapeOf<T>, Size, Dim>> : AnyParts<T>;
 /** chunk: a number of parts of equal size, except the last. */
 export type Chunk<T extends Tensor, Count, Dim> =
-  Known<T> extends true ? PartsIn<ChunkEach<DTypeOf<T>, ShapeOf<T>, Count, Dim>> : Parts<Tensor<DTypeOf<T>>>;
+  Known<T> extends true ? PartsIn<ChunkEach<DTypeOf<T>, ShapeOf<T>, Count, Dim>> : AnyParts<T>;
 type ChunkEach<D extends DType, S extends Shape, Count, Dim> = S extends unknown
   ? SplitBy<D, S, IndexOf<S, Dim>, ChunkSize<S, IndexOf<S, Dim>, Count>>
   : never;
@@ -204,7 +206,7 @@ type ChunkSize<S extends Shape, I, Count> = Count extends number ? QuotientUp<Di
 
 /** unbind: a tensor for each index of the dimension. */
 export type Unbind<T extends Tensor, Dim> =
-  Known<T> extends true ? PartsIn<UnbindEach<DTypeOf<T>, ShapeOf<T>, Dim>> : Parts<Tensor<DTypeOf<T>>>;
+  Known<T> extends true ? PartsIn<UnbindEach<DTypeOf<T>, ShapeOf<T>, Dim>> : AnyParts<T>;
 type UnbindEach<D extends DType, S extends Shape, Dim> = S extends unknown ? UnbindAt<D, S, IndexOf<S, Dim>> : never;
 type UnbindAt<D extends DType, S extends Shape, I> =
   I extends ShapeError<string>

@@ -14,10 +14,10 @@
 namespace codegen {
 namespace {
 
-const char* const kBaseTypes[] = {"Complex",    "Device",  "DeviceLike", "DType",      "DTypeLike",
-                                  "FInfo",      "IInfo",   "Int",        "Layout",     "MemoryFormat",
-                                  "NamedTuple", "Options", "RawOp",      "Scalar",     "Shape",
-                                  "Signal",     "Storage", "Stream",     "TensorData", "TensorList"};
+const char* const kBaseTypes[] = {"Complex", "Device",     "DeviceLike", "DType",        "DTypeLike",  "FInfo",
+                                  "IInfo",   "Int",        "Layout",     "MemoryFormat", "NamedTuple", "Options",
+                                  "Parts",   "RawOp",      "Scalar",     "Shape",        "Signal",     "Storage",
+                                  "Stream",  "TensorData", "TensorList"};
 
 const char* const kCallTypes[] = {"FitsIn",     "In",     "LastIn", "Mode",    "Out",
                                   "PromisesIn", "RestIn", "Result", "SignalIn"};

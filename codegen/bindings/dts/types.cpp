@@ -43,6 +43,7 @@ std::string ts_result(const Type& type) {
                                                       : type_row(type.base).ts_result;
   std::string text = one;
   if (type.list) text = in_parentheses(type.element_nullable ? one + " | null" : one) + "[]";
+  if (text == "Tensor[]") text = "Parts<Tensor>";
   return type.nullable ? text + " | null" : text;
 }
 
