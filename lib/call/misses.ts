@@ -16,6 +16,14 @@ export interface Misses {
   readonly write?: Hint;
   /** Whether objects have further names of their own, such as the fields of modules. */
   readonly fields?: boolean;
+  /** The elements of an object that are read and written as its properties, as those of a ModuleDict. */
+  readonly elements?: (object: object) => Elements | undefined;
+}
+
+interface Elements {
+  /** Undefined for a name that is not an element's. */
+  get(name: string): unknown;
+  replace(name: string, value: unknown): void;
 }
 
 /** Whether it is a snake_case name. Feature detection reads other names. */
@@ -60,7 +68,7 @@ const MAX_NAME = 64;
  * Inserts a Proxy between `object`, or the last of its prototypes, and Object.prototype. `path`: the object's name in
  * messages. `in`, listing names and adding other properties work as before.
  */
-export function reportMissingNames(path: string, object: object, { read, write, fields }: Misses = {}): void {
+export function reportMissingNames(path: string, object: object, { read, write, fields, elements }: Misses = {}): void {
   let last = object;
   while (Object.getPrototypeOf(last) !== Object.prototype) last = Object.getPrototypeOf(last);
   const target: object = Object.create(Object.prototype);
@@ -77,6 +85,8 @@ export function reportMissingNames(path: string, object: object, { read, write, 
   const misses = new Proxy(target, {
     get(_, name, receiver) {
       if (typeof name !== 'string' || name in Object.prototype) return Reflect.get(target, name, receiver);
+      const element = elements?.(receiver)?.get(name);
+      if (element !== undefined) return element;
       if (unknown.has(name)) return undefined;
       const hint = read?.(name) ?? pythons(name, receiver);
       if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
@@ -86,6 +96,11 @@ export function reportMissingNames(path: string, object: object, { read, write, 
     },
     set(_, name, value, receiver) {
       if (typeof name === 'string') {
+        const among = elements?.(receiver);
+        if (among?.get(name) !== undefined) {
+          among.replace(name, value);
+          return true;
+        }
         const hint = write?.(name) ?? pythons(name, receiver);
         if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
       }

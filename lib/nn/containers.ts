@@ -36,6 +36,9 @@ abstract class Container<T> extends Module {
     else super._replaceChild(name, child);
   }
 
+  /** @internal Puts another value in the place of the element of this name. */
+  abstract _replaceElement(name: string, value: unknown): void;
+
   /** The number of elements. */
   get length(): number {
     return this._elements.size;
@@ -44,6 +47,16 @@ abstract class Container<T> extends Module {
   [Symbol.iterator](): IterableIterator<any> {
     return this._elements.values();
   }
+}
+
+/** For reads and writes of names that a module does not have otherwise: `dict.encoder`, as in Python. */
+export function elementsOf(module: object) {
+  if (!Object.hasOwn(module, '_elements')) return undefined;
+  const container = module as Container<unknown>;
+  return {
+    get: (name: string) => container._elements.get(name),
+    replace: (name: string, value: unknown) => container._replaceElement(name, value),
+  };
 }
 
 /** Adds a module as an element, at the end, or replaces that of the same name. */
@@ -155,6 +168,11 @@ abstract class Modules<M extends Module = Module> extends List<M> {
     registerElement(this, name, module);
   }
 
+  /** @internal */
+  override _replaceElement(name: string, value: unknown): void {
+    registerElement(this, name, value);
+  }
+
   #read(method: string, module: unknown): M {
     return demandModule(`${this.constructor.name}.${method}`, 'module', module) as M;
   }
@@ -239,6 +257,11 @@ abstract class Dict<T> extends Container<T> {
       this._elements.set(key, values[i]!);
     });
     return this;
+  }
+
+  /** @internal */
+  override _replaceElement(name: string, value: unknown): void {
+    this.set(name, value as T);
   }
 
   delete(key: string): boolean {
@@ -364,6 +387,11 @@ export class ParameterList extends List<Parameter> {
     return this._setAt(index, () => asParameter('ParameterList.set', 'parameter', parameter));
   }
 
+  /** @internal */
+  override _replaceElement(name: string, value: unknown): void {
+    this._elements.set(name, asParameter('ParameterList.set', name, value));
+  }
+
   override extraRepr(): string {
     return repr(this._elements);
   }
@@ -394,18 +422,4 @@ export class ParameterDict extends Dict<Parameter> {
   }
 }
 
-/** Passes its input on. Takes any arguments. */
-export class Identity extends Module {
-  /** For the compiler: what `forward` does with shapes. */
-  declare readonly _rule?: readonly ['same', 'Identity'];
-
-  constructor(..._passed: unknown[]) {
-    super();
-  }
-
-  override forward<T>(input: T): T {
-    return input;
-  }
-}
-
-for (const cls of [Sequential, Identity]) takesInputs(cls);
+takesInputs(Sequential);

@@ -1,5 +1,6 @@
 /** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
 import { reportMissingNames } from '../call/misses';
+import { elementsOf } from './containers';
 import { Module } from './module';
 
 export type { HookHandle, HookOptions } from '../tensor/hook-list';
@@ -7,7 +8,7 @@ export * from './activations';
 export * from './adaptive';
 export type { AttentionOptions } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
-export { Identity, ParameterDict, ParameterList } from './containers';
+export { ParameterDict, ParameterList } from './containers';
 export type { ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';
@@ -15,7 +16,7 @@ export { EmbeddingBag } from './embedding';
 export type { ForwardHook, ForwardPreHook, FullBackwardHook } from './hooks';
 export * as init from './init';
 export * from './lazy';
-export { Bilinear, Linear } from './linear';
+export { Bilinear, Identity, Linear } from './linear';
 export * from './losses';
 export { Module } from './module';
 export { LocalResponseNorm } from './normalization';
@@ -55,4 +56,4 @@ export * from './vision';
 export type { WalkOptions } from './walk';
 
 /** `layer.in_features` and `net.state_dict()` name what was meant. */
-reportMissingNames('nn.Module', Module.prototype, { fields: true });
+reportMissingNames('nn.Module', Module.prototype, { fields: true, elements: elementsOf });

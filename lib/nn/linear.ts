@@ -141,4 +141,18 @@ export const Unflatten = layer<[dim: number, unflattenedSize: number[]]>()(
 );
 export type Unflatten = InstanceType<typeof Unflatten>;
 
-for (const cls of [Linear, Bilinear]) takesInputs(cls);
+/** Passes its input on. Takes any arguments. */
+export class Identity extends Module {
+  /** For the compiler: what `forward` does with shapes. */
+  declare readonly _rule?: readonly ['same', 'Identity'];
+
+  constructor(..._passed: unknown[]) {
+    super();
+  }
+
+  override forward<T>(input: T): T {
+    return input;
+  }
+}
+
+for (const cls of [Linear, Bilinear, Identity]) takesInputs(cls);

@@ -1,5 +1,6 @@
 /** The types of layers: the constructors that keep the arguments on which shapes depend. */
 import type { LayerCall, LayerGives, LayerTakes, Linked } from '../../types/algebra';
+import type { Difference } from '../../types/algebra/number';
 import type { DType, DTypeLike } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
 import type { Tensor } from '../tensor/tensor';
@@ -227,11 +228,21 @@ export type GroupNorm = norm.GroupNorm;
 /** Instead of a module that would change the layers of a Sequential whose type names them. */
 type Fixed = 'the type of this Sequential names its layers: declare it as nn.Sequential to change them';
 
+/** The layer at a position that is known. */
+type LayerAt<R, I extends number> = number extends I
+  ? Module | undefined
+  : R extends readonly [unknown, unknown, infer Layers extends readonly unknown[]]
+    ? `${I}` extends `-${infer Back extends number}`
+      ? Layers[Difference<Layers['length'], Back>]
+      : Layers[I]
+    : Module | undefined;
+
 /** @internal Exported for the declarations of libraries. */
 export interface ShapedSequential<R> extends containers.Sequential {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+  at<const I extends number>(index: I): LayerAt<R, I>;
   append(module: Module & Fixed): this;
   extend(modules: Iterable<Module> & Fixed): this;
   insert(index: number, module: Module & Fixed): this;
@@ -248,6 +259,9 @@ interface SequentialClass {
     ...modules: Parts & (ScriptModule extends Parts[number] ? unknown : never)
   ): containers.Sequential;
   new <Modules extends readonly Module[] = Module[]>(...modules: Modules & Linked<Modules>): SequentialOf<Modules>;
+  new <M extends Record<string, Module>>(
+    modules: M & WithNames<M>,
+  ): containers.Sequential & Named<M, containers.Sequential>;
   new (modules: Record<string, ModuleLike> | Map<string, ModuleLike>): containers.Sequential;
   readonly prototype: containers.Sequential;
 }
@@ -283,7 +297,20 @@ interface ModuleListClass {
 export const ModuleList = containers.ModuleList as unknown as ModuleListClass;
 export type ModuleList<M extends Module = Module> = containers.ModuleList<M>;
 
+/** The modules of an object by its names, as properties: `dict.encoder`. Names of the class's own are read by `get`. */
+type Named<M, Own> = { [K in Exclude<keyof M, keyof Own>]: M[K] };
+/** Whether the names of an object are known. */
+type WithNames<M> = string extends keyof M ? never : unknown;
+
+/** @internal Exported for the declarations of libraries. */
+export type NamedModuleDict<M> = { get<K extends keyof M>(key: K): M[K] } & containers.ModuleDict<
+  ElementsOf<Extract<M[keyof M], Module>>
+> &
+  Named<M, containers.ModuleDict>;
+
 interface ModuleDictClass {
+  /** The type of each module is known by its name. */
+  new <M extends Record<string, Module>>(modules: M & WithNames<M>): NamedModuleDict<M>;
   /** `new nn.ModuleDict<nn.Linear>(…)` has linear layers of any sizes. */
   new <M extends Module = Module>(
     modules?: Iterable<[string, ModuleLike<M>]> | Record<string, ModuleLike<M>> | null,

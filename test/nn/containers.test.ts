@@ -115,6 +115,31 @@ test('a module that is registered in a container is an element of it, as in Pyth
   expect([dict.get('b') === third, [...dict.keys()]]).toEqual([true, ['a', 'b']]);
 });
 
+test('an element is read and replaced by its name, as in Python', () => {
+  const [first, second, third] = [layer(), layer(), layer()];
+  const dict: any = new nn.ModuleDict({ a: first, get: second });
+  expect([dict.a === first, typeof dict.get, dict.other]).toEqual([true, 'function', undefined]);
+  dict.a = third;
+  expect([dict.get('a') === third, [...dict.keys()]]).toEqual([true, ['a', 'get']]);
+  expect(Object.keys(dict.stateDict())).toEqual(['a.weight', 'a.bias', 'get.weight', 'get.bias']);
+  const copy = dict.deepCopy();
+  expect(copy.a).toBe(copy.get('a'));
+  const { code, argument } = thrown(() => {
+    dict.a = 5;
+  });
+  expect([code, argument]).toEqual(['ERR_TORCH_ARGUMENT', 'a']);
+  dict.delete('a');
+  expect(dict.a).toBeUndefined();
+
+  const net: any = new nn.Sequential({ conv_1: first, out: second } as any);
+  expect([net.conv_1, net.out]).toEqual([first, second]);
+  net.conv_1 = third;
+  expect([net[0] === third, names(net)[0]]).toEqual([true, 'conv_1.weight']);
+  const weights: any = new nn.ParameterDict({ w: torch.ones([2]) });
+  weights.w = torch.zeros([3]);
+  expect([weights.w instanceof nn.Parameter, weights.get('w').shape]).toEqual([true, [3]]);
+});
+
 test('pop removes an element and gives it; those after it move up', () => {
   const modules = [layer(), layer(), layer(), layer()];
   for (const net of [new nn.Sequential(...modules), new nn.ModuleList(modules)]) {

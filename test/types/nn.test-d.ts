@@ -155,7 +155,25 @@ expectTypeOf([...blocks]).toEqualTypeOf<Block[]>();
 // @ts-expect-error: not a Block
 blocks.append(new torch.nn.ReLU());
 const byName = new torch.nn.ModuleDict({ a: new Block() });
-expectTypeOf(byName.get('a')).toEqualTypeOf<Block | undefined>();
+expectTypeOf(byName.get('a')).toEqualTypeOf<Block>();
+expectTypeOf(byName.a).toEqualTypeOf<Block>();
+expectTypeOf(byName.get('b')).toEqualTypeOf<Block | undefined>();
+expectTypeOf(byName.get(String())).toEqualTypeOf<Block | undefined>();
+// @ts-expect-error: not a Block
+byName.a = new torch.nn.ReLU();
+const parts = new torch.nn.ModuleDict({ tokens: new torch.nn.Embedding(65, 32), get: new Block() });
+expectTypeOf(parts.tokens.weight.shape).toEqualTypeOf<[65, 32]>();
+expectTypeOf(parts.get('get')).toEqualTypeOf<Block>();
+expectTypeOf(parts.get('other')).toEqualTypeOf<torch.nn.Module | undefined>();
+expectTypeOf(parts).toExtend<torch.nn.ModuleDict>();
+expectTypeOf(new torch.nn.ModuleDict({} as Record<string, Block>)).toEqualTypeOf<torch.nn.ModuleDict<Block>>();
+expectTypeOf(new torch.nn.Sequential({ first: fc }).first).toEqualTypeOf<typeof fc>();
+const two = new torch.nn.Sequential(fc, new Block());
+expectTypeOf(two.at(0)).toEqualTypeOf<typeof fc>();
+expectTypeOf(two.at(-1)).toEqualTypeOf<Block>();
+expectTypeOf(two.at(2)).toEqualTypeOf<undefined>();
+expectTypeOf(two.at(Number())).toEqualTypeOf<torch.nn.Module | undefined>();
+expectTypeOf(two).toExtend<torch.nn.Sequential>();
 for (const [, block] of byName.entries()) expectTypeOf(block.size).toEqualTypeOf<number>();
 expectTypeOf([...new torch.nn.ModuleDict([['a', new Block()]]).values()]).toEqualTypeOf<Block[]>();
 expectTypeOf(new torch.nn.ModuleDict(new Map([['a', new Block()]]))).toEqualTypeOf<torch.nn.ModuleDict<Block>>();

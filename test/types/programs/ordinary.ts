@@ -54,6 +54,33 @@ export function project(x: Tensor, weight: Tensor): Tensor {
   return q.matmul(k.mT).softmax(-1).matmul(v);
 }
 
+/** Parts of several sizes, and the places of a mask. */
+export function separate(x: Tensor, mask: Tensor): Tensor {
+  const [head, tail] = x.split(4, { dim: 1 });
+  const [rows, columns] = torch.where(mask);
+  const [far, near] = torch.meshgrid([rows, columns], { indexing: 'ij' });
+  return head.add(tail).at(rows, columns).add(far.sub(near).sum());
+}
+
+/** Python's ModuleDict of several classes. */
+export class Encoder extends torch.nn.Module {
+  parts = new torch.nn.ModuleDict({
+    tokens: new torch.nn.Embedding(65, 32),
+    layers: new torch.nn.ModuleList<torch.nn.Linear>(Array.from({ length: 2 }, () => new torch.nn.Linear(32, 32))),
+  });
+  head = new torch.nn.Sequential(new torch.nn.Linear(32, 32), new torch.nn.ReLU(), new torch.nn.Linear(32, 65));
+  constructor() {
+    super();
+    this.parts.tokens.weight = this.head.at(2).weight;
+    torch.nn.init.normal_(this.head.at(0).weight, { mean: 0, std: 0.02 });
+  }
+  override forward(ids: Tensor): Tensor {
+    let h: Tensor = this.parts.tokens.forward(ids);
+    for (const layer of this.parts.get('layers')) h = layer.forward(h);
+    return this.head.forward(h);
+  }
+}
+
 /** Lists that grow, and tables. */
 export function collect(xs: Iterable<Tensor>): Tensor {
   const all: Tensor[] = [];
