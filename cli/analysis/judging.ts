@@ -165,9 +165,16 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
   if (judgement.verdict !== 'leak' || !rising(rises, outlivingRise)) {
     // Without a collection for long, nothing has grown since the last one.
     if (end < MIN_JUDGED_SHARE * most) return undefined;
-    const live = totalOf(all, capture.ticks.length, (series) => series.liveTensors).slice(0, most);
-    if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, live, held.exact, from, options))
-      return undefined;
+    const of = (values: (series: Series) => number[]) => totalOf(all, capture.ticks.length, values).slice(0, most);
+    const live = of((series) => series.liveTensors);
+    const liveRises = () => {
+      const ms = capture.ticks.slice(from, most).map((tick) => tick.ms);
+      const bytes = of((series) => series.liveBytes);
+      const history = { ms, liveTensors: live.slice(from), liveBytes: bytes.slice(from) };
+      return judge(history, { ...options, mixed: true }).verdict === 'leak';
+    };
+    const isDoubtful = atEnd.judgement.verdict === 'steady';
+    if (!isDoubtful || !mayRise(liveTensors, live, held.exact, from, options, liveRises)) return undefined;
     const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
     const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
     const doubtful = {

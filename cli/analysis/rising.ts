@@ -20,6 +20,8 @@ const MIN_DOUBTFUL_LATE_RISE = 0.15;
 const MIN_DOUBTFUL_STEPS = 2;
 /** Share of the rise of what stays that must come before the last collection, because no later round shows what left since. */
 const MIN_DOUBTFUL_EARLY_RISE = 0.25;
+/** Share of the rise that must also be among the tensors that outlive the next collection. */
+const MIN_OUTLIVING_RISE = 0.5;
 
 /**
  * Between collections the count of proved tensors is too low: what a full cache drops before the next collection does not
@@ -31,6 +33,15 @@ export function rises(counts: number[], exact: number[], from: number, options: 
     judgedOf(exact, from, options).map((round) => counts[round]!),
     MIN_RISING_PAIRS,
   );
+}
+
+/**
+ * Whether most of the rise is among the tensors that outlive the next collection. A buffer that is emptied a little less often
+ * than collections come is fuller at each of them, but what one finds is gone at the next.
+ */
+function outlives(counts: number[], judged: number[], values: number[]): boolean {
+  const outliving = judged.slice(0, -1).map((round) => counts[round + 1]!);
+  return outliving.at(-1)! - outliving[0]! >= MIN_OUTLIVING_RISE * (values.at(-2)! - values[0]!);
 }
 
 const judgedOf = (exact: number[], from: number, options: RuleOptions) =>
@@ -72,8 +83,9 @@ function risingPairs(values: number[]): number {
 /**
  * The same with less evidence, not enough for a leak but too much for a clean verdict: the count doubled from its minimum in
  * the first half, in several steps and without a fall since. Held tensors are among the live ones, so these vary as much. What
- * stays is among the live ones of all later rounds too, so the count without those that were freed must rise as well: between
- * the flushes of a queue, the collections may come ever later by chance.
+ * stays is among the live ones of all later rounds too, so the count without those that were freed must rise as well, and so
+ * must the count of those that outlive the next collection, unless all live ones rise (`liveRises`): between the flushes of a
+ * queue, the collections may come ever later by chance.
  */
 export function mayRise(
   counts: number[],
@@ -81,6 +93,7 @@ export function mayRise(
   exact: number[],
   from: number,
   options: RuleOptions,
+  liveRises: () => boolean,
 ): boolean {
   const rounds = judgedOf(exact, from, options);
   const all = rounds.map((round) => counts[round]!);
@@ -89,6 +102,7 @@ export function mayRise(
   if (all.length - begin < MIN_COLLECTIONS + 1) return false;
   const values = all.slice(begin);
   if (extent(live.slice(rounds[0])) < (values.at(-1)! - values[0]!) / 2) return false;
+  if (!outlives(counts, rounds.slice(begin), values) && !liveRises()) return false;
   const kept = staying(all, live, rounds).slice(begin);
   return (
     doubled(values) && doubled(kept) && kept.at(-2)! - kept[0]! >= MIN_DOUBTFUL_EARLY_RISE * (kept.at(-1)! - kept[0]!)

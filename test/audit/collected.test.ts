@@ -108,6 +108,26 @@ test('a cache that is replaced within a round, but not in the last one: as many 
   }
 });
 
+test('a buffer that is dropped almost as often as collections come: what is held at one is gone at the next', () => {
+  for (const rounds of LENGTHS) {
+    for (const period of [350, 353, 357, 706, 735]) {
+      const buffer: number[] = [];
+      const report = recorded(rounds, (id, held) => {
+        buffer.push(id);
+        if (id % period === 0) for (const one of buffer.splice(0)) drop(held, one);
+      });
+      expect([rounds, period, report.verdict]).toEqual([rounds, period, 'clean']);
+    }
+    // All live ones rise as well: not certainly clean, but not a leak.
+    const buffer: number[] = [];
+    const slower = recorded(rounds, (id, held) => {
+      buffer.push(id);
+      if (id % 338 === 0) for (const one of buffer.splice(0)) drop(held, one);
+    });
+    expect([rounds, slower.verdict]).toEqual([rounds, 'insufficient']);
+  }
+});
+
 /** A site whose tensors are `bytes` large, of which `live(i)` live after round i, while the program makes 50 others a round. */
 function steady(rounds: number, bytes: number, live: (round: number) => number): Report {
   const builder = new CaptureBuilder().site(1, ['/srv/app.js', 3, 1]).site(2, ['/srv/app.js', 9, 1]);
