@@ -72,7 +72,9 @@ class Reader {
   }
 
   IValue read(const TypePtr& type, Tag tag, int depth) {
-    if (depth > kMaxDepth) throw BadArgument(argument_, "values nested less deeply", "deeper ones");
+    if (depth > kMaxDepth) {
+      throw BadArgument(argument_, "values nested at most " + std::to_string(kMaxDepth) + " deep", "deeper nesting");
+    }
     switch (type->kind()) {
       case TypeKind::OptionalType:
         if (tag == Tag::None) return IValue();
@@ -267,8 +269,9 @@ torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& meth
     }
   }
   if (!reader.at_end()) {
-    throw CodedError("ERR_TORCH_ARGUMENT",
-                     "takes at most " + std::to_string(arguments.size()) + " arguments: " + method.schema);
+    throw CodedError("ERR_TORCH_ARGUMENT", "takes at most " + std::to_string(arguments.size()) +
+                                               (arguments.size() == 1 ? " argument: " : " arguments: ") +
+                                               method.schema);
   }
   return stack;
 }
