@@ -1,7 +1,7 @@
 /** Reads capture files, including growing ones. */
 import * as fs from 'node:fs';
 import { InvalidData, UsageError } from '../errors/errors';
-import { openNonBlocking } from '../files/regular-file';
+import { kindOf, openNonBlocking } from '../files/regular-file';
 import { Capture } from './capture';
 import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';
@@ -135,7 +135,7 @@ export class CaptureFollower {
     } else this.followReplacement(this.owner);
     this.fd ??= openNonBlocking(this.file);
     const now = fs.fstatSync(this.fd);
-    if (now.isFIFO()) throw new UsageError('expected a file, got a pipe');
+    if (!now.isFile()) throw new UsageError(`expected a capture, got ${kindOf(now)}`);
     const { ino, size } = now;
     if ((this.inode !== 0 && ino !== this.inode) || !this.stillThere(this.fd)) this.parser = new CaptureParser();
     this.inode = ino;

@@ -1,7 +1,7 @@
 /** Strict reading of files that users write, so that a typing error is not ignored. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors/errors';
-import { readRegular } from '../files/regular-file';
+import { kindOf, readRegular } from '../files/regular-file';
 
 const MAX_BYTES = 16 * 2 ** 20;
 
@@ -36,8 +36,7 @@ export function readJson(file: string): unknown {
   let content: string | undefined;
   try {
     const stat = fs.statSync(file);
-    if (stat.isDirectory()) throw new UsageError(`${file}: expected a file, got a folder`);
-    if (!stat.isFile()) throw new UsageError(`${file}: expected a regular file, got a pipe or a device`);
+    if (!stat.isFile()) throw new UsageError(`${file}: expected a regular file, got ${kindOf(stat)}`);
     if (stat.size > MAX_BYTES) throw new UsageError(`${file}: expected at most ${MAX_BYTES} bytes, got ${stat.size}`);
     content = readRegular(file, MAX_BYTES);
   } catch (error) {

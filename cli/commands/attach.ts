@@ -9,6 +9,7 @@ import { loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
 import { isForLive, reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
+import { areSameFile } from '../files/regular-file';
 import { checkSampling, intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, showLive } from '../run/show';
 import { checkDistinct, checkOutput, checkWritable } from '../terminal/output';
@@ -132,7 +133,7 @@ async function begin(connection: Connection, options: Options): Promise<{ file: 
 function removeIfSame(file: string, fd: number): void {
   const named = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
   const opened = fs.fstatSync(fd, { bigint: true });
-  if (named?.dev === opened.dev && named.ino === opened.ino) fs.rmSync(file, { force: true });
+  if (areSameFile(named, opened)) fs.rmSync(file, { force: true });
 }
 
 /** Called before the file of an earlier capture is touched. */

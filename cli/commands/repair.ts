@@ -5,7 +5,7 @@ import { CaptureWriter, type Copied } from '../capture/copy';
 import { Flag } from '../capture/format';
 import { withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors/errors';
-import { isSameFile } from '../files/regular-file';
+import { areSameFile, kindOf } from '../files/regular-file';
 import { checkWritable } from '../terminal/output';
 import { printable } from '../terminal/printable';
 import { progress } from '../terminal/progress';
@@ -43,9 +43,8 @@ function repair(file: string, output: string): Copied {
   checkWritable(output);
   withFileName(file, () => {
     const stat = fs.statSync(file);
-    if (stat.isDirectory()) throw new UsageError('expected a capture, got a folder');
-    if (!stat.isFile()) throw new UsageError('not a leak-audit capture (not a regular file)');
-    if (isSameFile(file, output)) {
+    if (!stat.isFile()) throw new UsageError(`expected a capture, got ${kindOf(stat)}`);
+    if (areSameFile(stat, fs.statSync(output, { throwIfNoEntry: false }))) {
       throw new UsageError('would be overwritten: name another file with -o');
     }
   });

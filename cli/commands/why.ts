@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
 import { ExitCode, UsageError } from '../errors/errors';
+import { kindOf } from '../files/regular-file';
 import { renderWhy } from '../reporters/why';
 import { colorsFor } from '../terminal/colors';
 import { checkDistinct, checkOutput, writeOutput } from '../terminal/output';
@@ -72,7 +73,8 @@ async function why(given: string, { site, redactSources: redact }: Options): Pro
 async function ofFile(file: string, options: { site?: string; redact?: boolean }) {
   let fd: number;
   try {
-    if (fs.statSync(file).isFile() === false) throw new UsageError(`${file}: expected a file, got something else`);
+    const stat = fs.statSync(file);
+    if (!stat.isFile()) throw new UsageError(`${file}: expected a capture or heap snapshot, got ${kindOf(stat)}`);
     fd = fs.openSync(file, 'r');
   } catch (error) {
     if (error instanceof UsageError) throw error;

@@ -7,6 +7,16 @@ const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = fs.constants;
 export const openNonBlocking = (file: string | URL, flags = 0): number =>
   fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
 
+/** For errors: what a path names that is not a regular file. */
+export const kindOf = (stat: fs.Stats): string =>
+  stat.isDirectory() ? 'a folder' : stat.isFIFO() ? 'a pipe' : stat.isSocket() ? 'a socket' : 'a device';
+
+type Identity = Pick<fs.Stats | fs.BigIntStats, 'dev' | 'ino'>;
+
+/** Whether two names are of one file: the number of a file is unique only on its device. */
+export const areSameFile = (one: Identity | undefined, other: Identity | undefined): boolean =>
+  one !== undefined && one.ino === other?.ino && one.dev === other.dev;
+
 /** The text of the file; undefined if it is not a regular file or is larger than `maxBytes`. @throws if it cannot be opened */
 export function readRegular(file: string | URL, maxBytes: number): string | undefined {
   const fd = openNonBlocking(file);
@@ -24,10 +34,4 @@ export function readRegular(file: string | URL, maxBytes: number): string | unde
   } finally {
     fs.closeSync(fd);
   }
-}
-
-/** Whether both names lead to one file: two file systems may have the same inode number. */
-export function isSameFile(a: string, b: string): boolean {
-  const [one, other] = [a, b].map((file) => fs.statSync(file, { bigint: true, throwIfNoEntry: false }));
-  return one !== undefined && one.dev === other?.dev && one.ino === other.ino;
 }

@@ -5,6 +5,7 @@
 import * as fs from 'node:fs';
 import { list, object } from '../capture/fields';
 import { UsageError } from '../errors/errors';
+import { kindOf } from '../files/regular-file';
 import { OWNER_ALONE, writeWholeFile } from '../files/whole-file';
 import { checked } from './analyst';
 import type { Answer } from './holder';
@@ -29,7 +30,8 @@ export function readBeside(capture: string): Answer[] | undefined {
   const file = nameBeside(capture);
   const there = fs.statSync(file, { throwIfNoEntry: false });
   if (there === undefined) return undefined;
-  if (!there.isFile() || there.size > MAX_BYTES) throw new UsageError(`${file}: expected a file of \`run --why\``);
+  if (!there.isFile()) throw new UsageError(`${file}: expected a regular file, got ${kindOf(there)}`);
+  if (there.size > MAX_BYTES) throw new UsageError(`${file}: expected at most ${MAX_BYTES} bytes, got ${there.size}`);
   let value: unknown;
   try {
     value = JSON.parse(fs.readFileSync(file, 'utf8'));

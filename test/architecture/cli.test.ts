@@ -33,8 +33,8 @@ const PARTS: Record<string, string[]> = {
   live: ['errors', 'terminal', 'capture', 'code', 'analysis', 'attach', 'reporters'],
   program: ['errors', 'files', 'terminal'],
   commands: [
-    ...['errors', 'files', 'terminal', 'capture', 'analysis', 'attach', 'why', 'wasm', 'check', 'exporters'],
-    ...['doctor', 'reporters', 'run', 'live', 'program'],
+    ...['errors', 'files', 'terminal', 'capture', 'analysis', 'attach', 'why', 'wasm', 'check', 'exporters', 'doctor'],
+    ...['reporters', 'run', 'live', 'program'],
   ],
   'leak-audit.ts': ['program', 'commands'],
   'libtorch-node.ts': ['program', 'commands'],

@@ -129,16 +129,16 @@ test('special files are written to, not replaced', async () => {
 });
 
 test.each([
-  ['a pipe', () => file('waits')],
-  ['a device without an end', () => '/dev/zero'],
-])('%s is neither a baseline nor suppressions, and is not waited for', async (_, name) => {
+  ['a pipe', 'a pipe', () => file('waits')],
+  ['a device without an end', 'a device', () => '/dev/zero'],
+])('%s is neither a baseline nor suppressions, and is not waited for', async (_, kind, name) => {
   if (!existsSync(file('waits'))) execFileSync('mkfifo', [file('waits')]);
   writeFileSync(file('plain'), leakyCapture().build());
   for (const option of ['--baseline', '--suppressions'])
     expect(await leakAudit(['check', file('plain'), option, name()])).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: `leak-audit: ${name()}: expected a regular file, got a pipe or a device\n`,
+      stderr: `leak-audit: ${name()}: expected a regular file, got ${kind}\n`,
     });
 });
 

@@ -146,7 +146,7 @@ describe('baseline', () => {
 
   test.each([
     ['missing.json', 'missing.json: no such file'],
-    ['.', '.: expected a file, got a folder'],
+    ['.', '.: expected a regular file, got a folder'],
     ['empty.json', 'empty.json: expected JSON, got an empty file'],
     ['text.json', 'text.json: not valid JSON'],
   ])('%s is not a baseline', (name, message) => {

@@ -117,5 +117,5 @@ test('children’s captures are files: a pipe or link with such a name is ignore
   symlinkSync(file('victim'), file('c.ltna.2.child'));
   writeFileSync(file('c.ltna.3.child'), '');
   expect(childrenOf(file('c.ltna')).map(({ pid }) => pid)).toEqual([3]);
-  expect(() => readCapture(file('c.ltna.1.child'))).toThrow('expected a file, got a pipe');
+  expect(() => readCapture(file('c.ltna.1.child'))).toThrow('expected a capture, got a pipe');
 });
