@@ -151,6 +151,7 @@ const unexported = [
   'types/base.d.ts:Options',
   'types/pending.d.ts:PendingMembers',
   'types/pending.d.ts:PendingMethods',
+  'lib/data/progress.ts:OrderKind',
   'lib/data/samplers.ts:Sized',
   'lib/elements/indexing.ts:IndexList',
   'lib/optim/adam.ts:Group',

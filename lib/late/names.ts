@@ -14,8 +14,8 @@ export const late = {
   inductor: names('AotiPackage aotiLoadPackage'),
   jit: names('freeze optimizeForInference save load'),
   nn: names(`
-    GRUCell LSTMCell RNNCell RNNCellBase Identity ParameterDict ParameterList EmbeddingBag init Bilinear
-    Linear Module LocalResponseNorm parallel SyncBatchNorm Buffer Parameter UninitializedBuffer UninitializedParameter RNNBase GLU
+    GRUCell LSTMCell RNNCell RNNCellBase EmbeddingBag init Bilinear Identity Linear Module LocalResponseNorm parallel SyncBatchNorm Buffer Parameter UninitializedBuffer UninitializedParameter
+    ParameterDict ParameterList RNNBase GLU
     Upsample UpsamplingBilinear2d UpsamplingNearest2d utils ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish Sigmoid Tanh LogSigmoid
     Softsign Tanhshrink Threshold RReLU Hardtanh ELU CELU LeakyReLU GELU Hardshrink Softshrink Softplus Softmax LogSoftmax Softmin
     Softmax2d PReLU AdaptiveLogSoftmaxWithLoss PairwiseDistance CosineSimilarity Dropout Dropout1d Dropout2d Dropout3d AlphaDropout

@@ -1,18 +1,17 @@
-/** Modules that hold modules or parameters. */
+/** Lists and dicts of modules, and what they share with those of parameters. */
 
 import { isPlainObject } from '../addon/options';
 import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
-import { isTensor, type Tensor } from '../tensor/tensor';
+import type { Tensor } from '../tensor/tensor';
 import { demandModule, demandModules, type ModuleLike } from './given';
 import { takesInputs } from './hooks';
 import { Module } from './module';
-import { Parameter } from './parameter';
 import { requireName } from './registration';
 import { joinsRepeated } from './release';
 
-const isIterable = (value: unknown): value is Iterable<unknown> =>
+export const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof (value as Iterable<unknown> | null | undefined)?.[Symbol.iterator] === 'function';
 
 /** A container: its elements come after its properties. */
@@ -67,7 +66,7 @@ function registerElement<M extends Module>(container: Container<M>, name: string
 }
 
 /** What lists have in common. */
-abstract class List<T> extends Container<T> {
+export abstract class List<T> extends Container<T> {
   /** The element at a position; negative positions count from the end. */
   at(index: number): T | undefined {
     if (!Number.isInteger(index)) throw argumentError(`${this.constructor.name}.at`, 'index', 'an integer', index);
@@ -233,7 +232,7 @@ export class ModuleList<M extends Module = Module> extends Modules<M> {
   }
 }
 
-abstract class Dict<T> extends Container<T> {
+export abstract class Dict<T> extends Container<T> {
   /** @internal The values of all entries, or an error before one of them is changed. */
   abstract _demand(fn: string, entries: readonly (readonly [key: string, value: unknown])[]): T[];
 
@@ -337,88 +336,6 @@ export class ModuleDict<M extends Module = Module> extends Dict<M> {
   /** @internal */
   override registerModule(name: string, module: ModuleLike<M>): void {
     registerElement(this, name, module);
-  }
-}
-
-/** Tensors in a list become parameters, as in Python; parameters stay. */
-function asParameter(fn: string, argument: string, value: unknown): Parameter {
-  if (value instanceof Parameter) return value;
-  if (isTensor(value)) return new Parameter(value);
-  throw argumentError(fn, argument, 'a Parameter or a Tensor', value);
-}
-
-/** "Parameter containing: [torch.float32 of size 2x3]" */
-function sizeText(parameter: Parameter): string {
-  const where = parameter.device === 'cpu' ? '' : ` (${parameter.device})`;
-  return `Parameter containing: [torch.${parameter.dtype} of size ${parameter.shape.join('x')}${where}]`;
-}
-
-const repr = (elements: ReadonlyMap<string, Parameter>) =>
-  [...elements].map(([key, parameter]) => `  (${key}): ${sizeText(parameter)}`).join('\n');
-
-/** A list of parameters. */
-export class ParameterList extends List<Parameter> {
-  constructor(parameters?: Iterable<Tensor> | null);
-  constructor(...passed: [parameters?: Iterable<Tensor> | null]) {
-    super();
-    const [parameters = null] = upTo('nn.ParameterList', 1, passed);
-    if (parameters !== null) this.extend(parameters);
-  }
-
-  override [Symbol.iterator](): IterableIterator<Parameter> {
-    return this._elements.values();
-  }
-
-  append(parameter: Tensor): this {
-    this._elements.set(String(this.length), asParameter('ParameterList.append', 'parameter', parameter));
-    return this;
-  }
-
-  extend(parameters: Iterable<Tensor>): this {
-    if (!isIterable(parameters) || isTensor(parameters)) {
-      throw argumentError('ParameterList.extend', 'parameters', 'a list of Parameters', parameters);
-    }
-    const given = [...parameters].map((one, i) => asParameter('ParameterList.extend', `parameters[${i}]`, one));
-    for (const parameter of given) this.append(parameter);
-    return this;
-  }
-
-  set(index: number, parameter: Tensor): this {
-    return this._setAt(index, () => asParameter('ParameterList.set', 'parameter', parameter));
-  }
-
-  /** @internal */
-  override _replaceElement(name: string, value: unknown): void {
-    this._elements.set(name, asParameter('ParameterList.set', name, value));
-  }
-
-  override extraRepr(): string {
-    return repr(this._elements);
-  }
-}
-
-/** Parameters by name. */
-export class ParameterDict extends Dict<Parameter> {
-  constructor(parameters?: Iterable<[string, Tensor]> | Record<string, Tensor> | null);
-  constructor(...passed: [parameters?: Iterable<[string, Tensor]> | Record<string, Tensor> | null]) {
-    super();
-    const [parameters = null] = upTo('nn.ParameterDict', 1, passed);
-    if (parameters !== null) this.update(parameters as Record<string, Parameter>);
-  }
-
-  /** @internal */
-  override _demand(fn: string, entries: readonly (readonly [key: string, value: unknown])[]): Parameter[] {
-    return entries.map(([key, value]) => asParameter(fn, key, value));
-  }
-
-  /** The entries of a plain object are in the order of their names, as those of a dict in Python; those of a Map in its own. */
-  override update(entries: Iterable<[string, Parameter]> | Record<string, Parameter> | Dict<Parameter>): this {
-    const isPlain = isPlainObject(entries) && !isIterable(entries);
-    return super.update(isPlain ? Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1)) : entries);
-  }
-
-  override extraRepr(): string {
-    return repr(this._elements);
   }
 }
 

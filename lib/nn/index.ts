@@ -8,7 +8,6 @@ export * from './activations';
 export * from './adaptive';
 export type { AttentionOptions } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
-export { ParameterDict, ParameterList } from './containers';
 export type { ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';
@@ -30,6 +29,7 @@ export {
   UninitializedBuffer,
   UninitializedParameter,
 } from './parameter';
+export { ParameterDict, ParameterList } from './parameter-containers';
 export { RNNBase } from './recurrent';
 export * from './shaped';
 export * from './shaped-conv';
