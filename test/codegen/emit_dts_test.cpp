@@ -335,12 +335,12 @@ TEST(EmitDts, PublicFunctionsReplaceOpsOrExtendThem) {
       emitted({op("meshgrid(Tensor[] tensors) -> Tensor[]"), op("unique(Tensor self) -> (Tensor, Tensor)")}, spec);
   const auto meshgrid = lines_of(files, "functions.d.ts", "meshgrid(");
   ASSERT_GE(meshgrid.size(), 4U);
-  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: TensorList | Promises, ...rest: Rest): Result<K, Tensor[]>;");
-  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Result<K, Tensor[]>;"),
+  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: TensorList | Promises, ...rest: Rest): Result<K, Parts<Tensor>>;");
+  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Result<K, Parts<Tensor>>;"),
             meshgrid.end());
   EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(),
                       "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null | undefined } & "
-                      "Sig]): Result<K, Tensor[]>;"),
+                      "Sig]): Result<K, Parts<Tensor>>;"),
             meshgrid.end());
   for (const std::string& line : lines_of(files, "functions.d.ts", "unique(")) {
     EXPECT_EQ(line.find("[Tensor, Tensor]"), std::string::npos) << line;

@@ -115,7 +115,7 @@ test('a time that is not used up leaves no timer; other values are refused', asy
   expect([seen, timers()]).toEqual([whole, before]);
   for (const timeoutMs of [0, -1, Number.NaN, '5', 2 ** 31, null]) {
     expect(() => new DataLoader([1], { timeoutMs } as never)).toThrow(
-      /'timeoutMs': expected a number of milliseconds from 1 to 2147483647/,
+      /'timeoutMs': expected a number of ms from 1 to 2147483647/,
     );
   }
 });

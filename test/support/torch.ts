@@ -85,10 +85,10 @@ const kept = () => shared[KEPT] ?? NOTHING;
 beforeAll(async () => {
   await turns();
   const own = Math.max(0, counts().tensors - begun);
-  const hasForeign = begun > kept().tensors;
-  for (let [from, last, idle] = [performance.now(), Number.NaN, 0]; hasForeign && idle < ENOUGH_ROUNDS; ) {
+  const hasForeign = begun > kept().tensors; // otherwise what was live then stays
+  for (let [from, last, idle] = [performance.now(), Number.NaN, 0]; idle < ENOUGH_ROUNDS; ) {
     const { tensors } = freeGarbage();
-    if (tensors <= kept().tensors || performance.now() - from > MAX_WAIT_MS) break;
+    if (!hasForeign || tensors <= kept().tensors || performance.now() - from > MAX_WAIT_MS) break;
     idle = tensors === last && tensors <= kept().tensors + own ? idle + 1 : 0;
     last = tensors;
     await new Promise((resolve) => setTimeout(resolve, 20));
