@@ -87,6 +87,12 @@ export interface AuditNative extends WatchNative, HeapNative {
   /** Reports the contents of autograd graphs to a recording. `collected`: right after a full collection. */
   auditCensus(collected: boolean): void;
   auditTag(siteId: number, labelId: number): void;
+  /** The same with the site of the running stack, if its return addresses are known; false: nothing was done. */
+  auditTagKnown(labelId: number): boolean;
+  /** The site of the stack that the last `auditTagKnown` did not know. */
+  auditKnown(siteId: number): void;
+  /** How many stacks of this environment were recognized. */
+  auditRecognized(): number;
   auditDefineSite(json: string): number;
   /** The site at which a scope was opened; 0: it ended. */
   auditScope(scope: number, siteId: number): void;

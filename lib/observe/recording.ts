@@ -98,17 +98,24 @@ export function atSite<T>(site: Site | undefined, fn: () => T): T {
  * microseconds for a known stack.
  */
 export function captureSite(native: AuditNative): void {
-  const depth = native.auditDepth();
-  const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
-  const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
-  if (depth > 0) {
-    if (native.recordingHere !== true) follow?.();
-    native.auditTag(numberOf(native, stack), labelId);
-  }
-  tagWatched(native, stack, labelsOf(labelId));
-  native.flags[Flag.AuditPending] = 0;
   const { announcer } = native;
-  if (announcer?.on) announcer.announce(stack);
+  // A recording alone needs no frames of a stack that it has seen.
+  const isAlone = native.recordingHere === true && announcer?.on !== true && !isWatched(native);
+  const mayBeKnown = callSite === undefined && isAlone;
+  const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
+  if (!mayBeKnown || !native.auditTagKnown(labelId)) {
+    const depth = native.auditDepth();
+    const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
+    if (depth > 0) {
+      if (native.recordingHere !== true) follow?.();
+      const site = numberOf(native, stack);
+      native.auditTag(site, labelId);
+      if (mayBeKnown && stack.hasAddresses?.()) native.auditKnown(site);
+    }
+    tagWatched(native, stack, labelsOf(labelId));
+    if (announcer?.on) announcer.announce(stack);
+  }
+  native.flags[Flag.AuditPending] = 0;
   if (--untilCheck > 0) return;
   untilCheck = TENSORS_PER_CHECK;
   checkIfLate?.();

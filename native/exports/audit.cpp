@@ -11,6 +11,7 @@
 #include "native/audit/heap_requests.h"
 #include "native/audit/rank.h"
 #include "native/exports/audit_follow.h"
+#include "native/exports/known_stacks.h"
 #include "native/exports/source_maps.h"
 #include "native/handles/slot_table.h"
 
@@ -185,6 +186,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditMark", Napi::Function::New<audit_mark>(env, "auditMark"));
   export_follow(env, exports, env_number);
   export_source_maps(env, exports);
+  export_known_stacks(env, exports, env_number);
   exports.Set("auditDepth", Napi::Function::New<audit_depth>(env, "auditDepth"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));

@@ -21,6 +21,8 @@ export interface Stack {
   key: number;
   /** The frames, innermost first. Call it immediately: call sites must not outlive the capture. */
   frames(): Frame[];
+  /** Whether the return addresses on the stack determine the frames: V8 takes async ones from elsewhere. Call it immediately, too. */
+  hasAddresses?(): boolean;
 }
 
 /** This package's own folders (dist/lib, and the wrappers of the binding), whose frames at the top are skipped. */
@@ -41,11 +43,13 @@ const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
  * Restores the program's `Error.prepareStackTrace` and `Error.stackTraceLimit`.
  */
 export function captureStack(depth: number, below: (...args: never[]) => unknown): Stack {
-  let sites = capture(depth + ownFrames, below);
+  let limit = depth + ownFrames;
+  let sites = capture(limit, below);
   let first = firstOfUser(sites);
-  if (first > ownFrames && sites.length === depth + ownFrames) {
+  if (first > ownFrames && sites.length === limit) {
     ownFrames = Math.min(first, MAX_OWN_FRAMES);
-    sites = capture(depth + MAX_OWN_FRAMES, below);
+    limit = depth + MAX_OWN_FRAMES;
+    sites = capture(limit, below);
     first = firstOfUser(sites);
   }
   const end = Math.min(sites.length, first + depth);
@@ -61,7 +65,29 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
     b ^= b >>> 13;
   }
   const key = (a >>> 0) * 2 ** 21 + ((b >>> 0) & (2 ** 21 - 1));
-  return { key, frames: () => sites.slice(first, end).map((site, i) => toFrame(site, sites[first + i + 1])) };
+  return {
+    key,
+    frames: () => sites.slice(first, end).map((site, i) => toFrame(site, sites[first + i + 1])),
+    hasAddresses: () => hasAddresses(sites, sites.length === limit),
+  };
+}
+
+/** The queue of microtasks, in which V8 adds the functions that wait for the running one. */
+const TASK_QUEUES = 'node:internal/process/task_queues';
+/** What evaluates a module, once. */
+const MODULES = 'node:internal/modules/';
+
+function hasAddresses(sites: readonly CallSite[], isFull: boolean): boolean {
+  const fileAt = (i: number) => scriptOf(sites[i]!).file;
+  let last = sites.length - 1;
+  for (; last >= 0 && sites[last]!.isAsync(); last--) if (!isInternal(fileAt(last))) return false;
+  if (isFull && last === sites.length - 1) return true;
+  for (let i = 0; i <= last; i++) {
+    const file = fileAt(i);
+    if (file === TASK_QUEUES || file.startsWith('wasm:')) return false;
+    if (file.startsWith(MODULES)) return true;
+  }
+  return last >= 0 && isInternal(fileAt(last)); // a callback of Node, which does not run in a microtask
 }
 
 function capture(limit: number, below: (...args: never[]) => unknown): CallSite[] {

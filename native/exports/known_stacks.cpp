@@ -1,0 +1,210 @@
+#include "native/exports/known_stacks.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+
+#include "native/audit/audit.h"
+
+namespace ltn::audit {
+
+namespace {
+
+// v8::RegisterState and the beginning of v8::SampleInfo, as v8-unwinder.h of Node 20 to 26 declares them. V8 writes
+// less than `unused`.
+struct Registers {
+  void* pc = nullptr;
+  void* sp = nullptr;
+  void* fp = nullptr;
+  void* lr = nullptr;
+  void* callee_saved = nullptr;
+};
+struct Sample {
+  size_t frames = 0;
+  void* unused[31] = {};
+};
+
+// v8::GCType.
+constexpr int kScavenge = 1;
+constexpr int kAllCollections = 0x1F;
+
+// V8's functions by symbol name, as in source_maps.cpp. The first walks the stack for profilers, which takes far less than
+// call-site objects with their positions (bench/PROFILES.md).
+struct SampleFunctions {
+  using Collected = void (*)(void* isolate, int type, int flags);
+  void (*stack_sample)(void* isolate, const Registers* state, void** frames, size_t limit, Sample* sample) = nullptr;
+  void (*add_epilogue)(void* isolate, Collected collected, int types) = nullptr;
+  void* (*current_isolate)() = nullptr;
+
+  SampleFunctions() noexcept {
+    find(&stack_sample, "_ZN2v87Isolate14GetStackSampleERKNS_13RegisterStateEPPvmPNS_10SampleInfoE");
+    find(&add_epilogue, "_ZN2v87Isolate21AddGCEpilogueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEES2_");
+    find(&current_isolate, "_ZN2v87Isolate10GetCurrentEv");
+  }
+  bool complete() const noexcept {
+    return stack_sample != nullptr && add_epilogue != nullptr && current_isolate != nullptr;
+  }
+
+ private:
+  template <class Function>
+  static void find(Function* function, const char* name) noexcept {
+    *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+  }
+};
+
+const SampleFunctions& sample_functions() noexcept {
+  static const SampleFunctions functions;
+  return functions;
+}
+
+// The collections of all threads after which code may be elsewhere, or other code at its address.
+std::atomic<uint64_t> collections{0};
+
+void note_collected(void*, int type, int) noexcept {
+  if (type != kScavenge) collections.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Whether one set of addresses stood for two sites: addresses are no longer used.
+std::atomic<bool> is_ambiguous{false};
+
+// More than the deepest stacks that are recorded, with the frames of this library and of V8's builtins.
+constexpr size_t kMaxFrames = 64;
+constexpr size_t kMaxStacks = 65'536;
+// A known stack is captured again at its first uses and at one of so many later ones, to compare its site.
+constexpr uint32_t kFirstChecks = 2, kUsesPerCheck = 256;
+// If less than a quarter of so many stacks is known, the next ones are not looked up: those of async code never are.
+constexpr uint32_t kTries = 256, kRest = 2048;
+
+// Thread: that of the environment.
+class KnownStacks {
+ public:
+  explicit KnownStacks(uint32_t env_number) : env_number_(env_number) {
+    if (!sample_functions().complete()) return;
+    sample_functions().add_epilogue(sample_functions().current_isolate(), &note_collected, kAllCollections);
+  }
+
+  uint32_t env_number() const noexcept { return env_number_; }
+  uint64_t recognized() const noexcept { return recognized_; }
+
+  // The site of the running stack, of which `depth` frames are recorded; 0: unknown, or to be captured again.
+  uint32_t find(int depth) {
+    pending_ = 0;
+    if (is_ambiguous.load(std::memory_order_relaxed) || !sample_functions().complete()) return 0;
+    if (resting_ > 0) {
+      --resting_;
+      return 0;
+    }
+    forget_moved();
+    const uint64_t key = key_of_stack(depth);
+    if (key == 0) return 0;
+    const auto at = stacks_.find(key);
+    const bool is_known = at != stacks_.end();
+    count_try(is_known);
+    if (is_known && ++at->second.uses > kFirstChecks && at->second.uses % kUsesPerCheck != 0) {
+      ++recognized_;
+      return at->second.site;
+    }
+    pending_ = key;
+    return 0;
+  }
+
+  // The site of the stack that the last find() did not give.
+  void remember(uint32_t site) {
+    if (pending_ == 0 || collections_ != collections.load(std::memory_order_relaxed)) return;
+    if (stacks_.size() >= kMaxStacks) stacks_.clear();
+    const auto [at, is_new] = stacks_.try_emplace(pending_, Known{site, 0});
+    if (!is_new && at->second.site != site) is_ambiguous.store(true);
+    pending_ = 0;
+  }
+
+ private:
+  struct Known {
+    uint32_t site;
+    uint32_t uses;
+  };
+
+  void forget_moved() {
+    const uint64_t now = collections.load(std::memory_order_relaxed);
+    if (now == collections_) return;
+    collections_ = now;
+    stacks_.clear();
+  }
+
+  void count_try(bool is_known) noexcept {
+    if (is_known) ++hits_;
+    if (++tries_ < kTries) return;
+    if (hits_ < kTries / 4) resting_ = kRest;
+    tries_ = hits_ = 0;
+  }
+
+  // A hash of the return addresses, in interpreted code of the positions in its bytecode; 0 without any.
+  static uint64_t key_of_stack(int depth) noexcept {
+    const SampleFunctions& v8 = sample_functions();
+    Registers registers;
+    registers.pc = __builtin_return_address(0);
+    registers.sp = registers.fp = __builtin_frame_address(0);
+    void* frames[kMaxFrames];
+    Sample sample;
+    v8.stack_sample(v8.current_isolate(), &registers, frames, kMaxFrames, &sample);
+    const size_t count = std::min(sample.frames, kMaxFrames);
+    if (count == 0) return 0;
+    uint64_t key = static_cast<uint64_t>(depth);
+    for (size_t i = 0; i < count; ++i) {
+      key = (key ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x9E3779B97F4A7C15;
+      key ^= key >> 29;
+    }
+    return key;
+  }
+
+  const uint32_t env_number_;
+  std::unordered_map<uint64_t, Known> stacks_;
+  uint64_t collections_ = 0;
+  uint64_t pending_ = 0;
+  uint64_t recognized_ = 0;
+  uint32_t tries_ = 0, hits_ = 0, resting_ = 0;
+};
+
+uint32_t env_number_of(const Napi::CallbackInfo& info) noexcept {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+}
+
+// Those of the environment. A thread has one environment at a time.
+KnownStacks& known_stacks(uint32_t env_number) {
+  thread_local std::optional<KnownStacks> stacks;
+  if (!stacks || stacks->env_number() != env_number) stacks.emplace(env_number);
+  return *stacks;
+}
+
+// auditTagKnown(labelId: number): boolean. Tags the pending tensors with the site of the running stack if it is known.
+Napi::Value audit_tag_known(const Napi::CallbackInfo& info) {
+  const uint32_t env_number = env_number_of(info);
+  const int frames = depth();
+  const uint32_t site = frames > 0 ? known_stacks(env_number).find(frames) : 0;
+  if (site != 0) tag_pending(env_number, site, info[0].As<Napi::Number>().Uint32Value());
+  return Napi::Boolean::New(info.Env(), site != 0);
+}
+
+// auditKnown(siteId: number): void. The site of the stack that the last auditTagKnown did not know.
+void audit_known(const Napi::CallbackInfo& info) {
+  known_stacks(env_number_of(info)).remember(info[0].As<Napi::Number>().Uint32Value());
+}
+
+// auditRecognized(): number of stacks that were recognized by their addresses, for tests.
+Napi::Value audit_recognized(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(known_stacks(env_number_of(info)).recognized()));
+}
+
+}  // namespace
+
+void export_known_stacks(Napi::Env env, Napi::Object exports, uint32_t env_number) {
+  void* const number = reinterpret_cast<void*>(static_cast<uintptr_t>(env_number));
+  exports.Set("auditTagKnown", Napi::Function::New<audit_tag_known>(env, "auditTagKnown", number));
+  exports.Set("auditKnown", Napi::Function::New<audit_known>(env, "auditKnown", number));
+  exports.Set("auditRecognized", Napi::Function::New<audit_recognized>(env, "auditRecognized", number));
+}
+
+}  // namespace ltn::audit
