@@ -32,8 +32,8 @@ struct Sample {
 constexpr int kScavenge = 1;
 constexpr int kAllCollections = 0x1F;
 
-// V8's functions by symbol name, as in source_maps.cpp. The first walks the stack for profilers, which takes far less than
-// call-site objects with their positions (bench/PROFILES.md).
+// V8's functions by symbol name, as in source_maps.cpp. The first walks the stack for profilers, which takes far less
+// than call-site objects with their positions (bench/PROFILES.md).
 struct SampleFunctions {
   using Collected = void (*)(void* isolate, int type, int flags);
   void (*stack_sample)(void* isolate, const Registers* state, void** frames, size_t limit, Sample* sample) = nullptr;
