@@ -18,7 +18,7 @@ export const { findLibtorch, findRuntime, isNamed, LibtorchError, systemIncludes
   libtorchModules('find.js'),
 );
 /** @type {typeof import('../lib/libtorch/elf')} */
-const { readElf } = require(libtorchModules('elf.js'));
+export const { readElf } = require(libtorchModules('elf.js'));
 /** @typedef {import('../lib/libtorch/find').Libtorch} Libtorch */
 
 /** The folders of CUDA's and NCCL's headers, where there are any. */

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
 import { runShown } from './command.mjs';
 import { say } from './progress.mjs';
+import { withoutUnusedLibraries } from './unused-libraries.mjs';
 
 /**
  * Jest's workers and the programs that they start share the cores. OpenBLAS's threads wait for each other by spinning, so
@@ -47,7 +48,10 @@ export async function jestTests(more = [], { env = process.env, workers = 2, nod
   rmSync(report, { force: true });
   const jest = inRoot('node_modules', 'jest', 'bin', 'jest.js');
   const args = [jest, '--ci', `--maxWorkers=${workers}`, '--json', `--outputFile=${report}`, ...more];
-  const status = await runShown(node, args, { stdio: ['inherit', 2, 2], env: { ...blas, ...env } });
+  const status = await runShown(node, args, {
+    stdio: ['inherit', 2, 2],
+    env: await withoutUnusedLibraries({ ...blas, ...env }),
+  });
   const result = readReport();
   if (result === undefined) return { passed: 0, failed: 1, skipped: 0 };
   printOutcome(result);

@@ -1,6 +1,7 @@
 /** A real browser for pages: Debian's Chromium, controlled by Playwright. */
 import { existsSync, mkdirSync } from 'node:fs';
 import * as path from 'node:path';
+import { withRealLibraries } from '../support/real-libraries';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from './command';
 
@@ -77,7 +78,7 @@ export function launch(): Promise<Browser> {
   if (executablePath === undefined) throw new Error(`no Chromium at ${PROGRAMS.join(', ')}: npm run setup -- --tests`);
   return chromium.launch({
     executablePath,
-    env: ordinaryEnv(),
+    env: withRealLibraries(ordinaryEnv()),
     // CI containers have a small /dev/shm, and the sandbox does not work as root.
     args: ['--disable-dev-shm-usage', '--no-sandbox'],
     timeout: limitMs(60_000),

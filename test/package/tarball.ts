@@ -3,12 +3,13 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { once } from '../support/once';
+import { withRealLibraries } from '../support/real-libraries';
 import { ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
 /** An environment as outside npm: otherwise variables of `npm test` would affect the npm of the tests. */
 export function outsideNpm(): NodeJS.ProcessEnv {
-  const plain = Object.entries(ordinaryEnv()).filter(
+  const plain = Object.entries(withRealLibraries(ordinaryEnv())).filter(
     ([name]) => !/^(npm_(?!config)|npm_config_nodedir|LIBTORCH|NODE_OPTIONS|JEST)/.test(name),
   );
   return { ...Object.fromEntries(plain), NO_COLOR: '1' };
