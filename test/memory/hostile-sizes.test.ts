@@ -4,6 +4,7 @@
  */
 import * as path from 'node:path';
 import { run } from '../support/child';
+import { withRealLibraries } from '../support/real-libraries';
 import { expectResident, limitMs, ordinaryEnv } from '../support/sanitized';
 import { LIB } from '../support/torch';
 
@@ -17,13 +18,13 @@ interface Line {
 }
 const MB = 2 ** 20;
 
-/** The process starts with 1.8 GiB of address space, most of it V8's. */
+/** With the real libraries the process starts with 1.8 GiB of address space, most of it V8's. */
 async function linesWith(limit: string, space: number, kinds: string): Promise<Line[]> {
   const script = `ulimit -v ${space / 1024}; ulimit -c 0; exec "$0" "$@"`;
   const args = ['-c', script, process.execPath, '--max-old-space-size=256', path.join(__dirname, 'hostile-sizes.cjs')];
   const { stdout, code, signal } = await run('/bin/bash', [...args, LIB, limit, kinds], {
     limitMs: 300_000,
-    env: { ...ordinaryEnv(), OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1' },
+    env: { ...withRealLibraries(ordinaryEnv()), OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1' },
   });
   expect({ code, signal }).toEqual({ code: 0, signal: null });
   return stdout
