@@ -7,6 +7,7 @@ import { ownScope } from '../lifetimes/scope';
 import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Around, define, within } from './arguments';
+import type { Collated, Converted } from './batch-types';
 
 const FN = 'utils.data.defaultCollate';
 const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, and arrays, objects and Maps of them';
@@ -120,18 +121,18 @@ function ofKey(values: readonly unknown[], at: string, key: unknown): unknown[] 
  * One batch from a list of samples: tensors and typed arrays are stacked, numbers become a tensor by the rules of
  * `torch.tensor`, strings stay a list; arrays, objects and Maps keep their form.
  */
-export function defaultCollate(samples: Iterable<unknown>): any {
+export function defaultCollate<S>(samples: Iterable<S>): Collated<S> {
   if (typeof (samples as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function') {
     throw argumentError(FN, 'samples', 'a list of samples', samples);
   }
   const all = Array.from(samples, (sample) => readSample(sample, null));
   if (all.length === 0)
     throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${FN}: expected one sample or more, got none`);
-  return ownScope(() => collated(all, ''));
+  return ownScope(() => collated(all, '')) as Collated<S>;
 }
 
 /** One sample without a batch: typed arrays become tensors. */
-export const defaultConvert = (sample: unknown): any => converted(sample, null);
+export const defaultConvert = <S>(sample: S): Converted<S> => converted(sample, null) as Converted<S>;
 
 function converted(sample: unknown, around: Around | null): unknown {
   if (isTensor(sample)) return sample;

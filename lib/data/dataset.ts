@@ -1,5 +1,6 @@
 /** torch.utils.data's datasets. */
 
+import type { Parts } from '../../types/base';
 import { byName } from '../addon/options';
 import { ops, refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
@@ -8,6 +9,7 @@ import { argumentError } from '../errors/errors';
 import { tensors } from '../lifetimes/walk';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { demandIndices, type Generator, generatorOf, lengthOf, placeOf } from './arguments';
+import type { Rows } from './batch-types';
 import type { SampleContext } from './context';
 import { drawing, type Indices, Listed, numbersOf } from './order';
 import { readEach } from './read-each';
@@ -55,10 +57,10 @@ export function asBatch<T extends object>(list: T): T {
 }
 
 /** The rows of tensors of one length: sample i is `[a[i], b[i], …]`. */
-export class TensorDataset extends Dataset<Tensor[]> {
-  readonly tensors: readonly Tensor[];
+export class TensorDataset<T extends readonly Tensor[] = Tensor[]> extends Dataset<Rows<T>> {
+  readonly tensors: T;
 
-  constructor(...given: Tensor[]) {
+  constructor(...given: T) {
     super();
     const fn = 'utils.data.TensorDataset';
     if (given.length === 0) throw argumentError(fn, 'tensors', 'one Tensor or more', undefined);
@@ -76,18 +78,18 @@ export class TensorDataset extends Dataset<Tensor[]> {
   get length(): number {
     return this.tensors[0]!.shape[0]!;
   }
-  getItem(index: number): Tensor[] {
-    return this.tensors.map((one) => one.select(0, index) as Tensor);
+  getItem(index: number): Rows<T> {
+    return this.tensors.map((one) => one.select(0, index)) as unknown as Rows<T>;
   }
   /** The batch of these rows: one `indexSelect` for each tensor. */
-  override getItems(indices: number[]): Tensor[] {
+  override getItems(indices: number[]): Rows<T> {
     const fn = 'utils.data.TensorDataset';
     demandIndices(fn, indices);
     return this._rows(new Listed(Array.from(indices, (index) => placeOf(fn, this.length, index))));
   }
   /** @internal */
-  _rows(indices: Indices): Tensor[] {
-    return asBatch(indices.rows(this.tensors));
+  _rows(indices: Indices): Rows<T> {
+    return asBatch(indices.rows(this.tensors)) as unknown as Rows<T>;
   }
   override get [tensors](): unknown {
     return this.tensors;
@@ -279,12 +281,12 @@ export function randomSplit<T = any>(
   dataset: MapDataset<T> | readonly T[] | Tensor,
   lengths: Iterable<number>,
   options?: RandomSplitOptions,
-): Subset<T>[];
+): Parts<Subset<T>>;
 export function randomSplit<T = any>(
   dataset: MapDataset<T> | readonly T[] | Tensor,
   lengths: Iterable<number>,
   generator?: Generator | null | undefined,
-): Subset<T>[];
+): Parts<Subset<T>>;
 export function randomSplit(...passed: unknown[]): Subset[] {
   const fn = 'utils.data.randomSplit';
   refuseRecording(fn);

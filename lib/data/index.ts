@@ -1,10 +1,11 @@
 /** torch.utils.data. */
 import { reportMissingNames } from '../call/misses';
 import { Dataset, IterableDataset } from './dataset';
-import { DataLoader } from './loader';
 import { Sampler } from './samplers';
+import { DataLoader } from './typed-loader';
 
 export * from './adapters';
+export type { Collated, Converted } from './batch-types';
 export { defaultCollate, defaultConvert } from './collate';
 export { SampleContext } from './context';
 export {
@@ -20,7 +21,6 @@ export {
   TensorDataset,
 } from './dataset';
 export { DistributedSampler, type DistributedSamplerOptions } from './distributed-sampler';
-export { DataLoader } from './loader';
 export type { DataLoaderOptions, LoadingOptions, SampleOptions, WorkerModule } from './options';
 export type { DataLoaderState } from './progress';
 export {
@@ -37,6 +37,7 @@ export {
 } from './samplers';
 export { StackDataset } from './stack-dataset';
 export * as transforms from './transforms';
+export { DataLoader, type DataLoaderConstructor } from './typed-loader';
 
 for (const { prototype, name } of [DataLoader, Dataset, IterableDataset, Sampler])
   reportMissingNames(`utils.data.${name}`, prototype, { fields: true });

@@ -1,4 +1,4 @@
-/** torch.utils.data.DataLoader. */
+/** torch.utils.data.DataLoader; its types are in typed-loader.ts. */
 
 import { refuseRecording } from '../autograd/tuples';
 import { warn } from '../call/warnings';
@@ -11,7 +11,7 @@ import { batchesOf, chunked } from './batches';
 import type { AnyIterable, MapDataset } from './dataset';
 import { type Form, stacksSamples } from './fetch';
 import { AsyncPass, IndexedSource, type Source, StreamSource, SyncPass } from './local';
-import { type DataLoaderOptions, type Plan, planOf, type SampleOptions } from './options';
+import { type DataLoaderOptions, type Plan, planOf } from './options';
 import { drawSeed } from './order';
 import {
   type DataLoaderState,
@@ -26,6 +26,7 @@ import {
   statesOf,
 } from './progress';
 import { numberOfBatches } from './samplers';
+import type { DataLoader as Public } from './typed-loader';
 import { WorkerSource } from './workers/pass';
 import { demandNoWorker, Pool } from './workers/pool';
 
@@ -40,8 +41,7 @@ const abandoned = new FinalizationRegistry<Source>((source) => {
   Promise.resolve(source.end()).catch(() => {});
 });
 
-/** Batches of a dataset: `for await (const batch of loader)`; each loop is one pass. */
-export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<B> {
+export class DataLoader<B = any, S = any> implements Public<B, S> {
   readonly #plan: Plan;
   /** The number of the next pass. */
   #next = 0;
@@ -55,8 +55,6 @@ export class DataLoader<B = any, S = any> implements AsyncIterable<B>, Iterable<
   /** The dataset; an array or a tensor as it was passed. */
   readonly dataset: MapDataset | readonly any[] | AnyIterable;
 
-  constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options: SampleOptions<S, B>);
-  constructor(dataset: MapDataset<S> | readonly S[] | AnyIterable<S>, options?: DataLoaderOptions<S, B>);
   constructor(...passed: [dataset: MapDataset | readonly any[] | AnyIterable, options?: DataLoaderOptions]) {
     const [dataset, options = {}] = upTo('utils.data.DataLoader', 2, passed);
     this.#plan = planOf(dataset, options);

@@ -163,7 +163,7 @@ describe('defaultCollate', () => {
 
   test('defaultConvert', () => {
     torch.scope(() => {
-      const made = data.defaultConvert({ a: [new Float32Array([1, 2]), 'x', 3] });
+      const made = data.defaultConvert({ a: [new Float32Array([1, 2]), 'x', 3] as [Float32Array, string, number] });
       expect([made.a[0].toArray(), made.a[1], made.a[2]]).toEqual([[1, 2], 'x', 3]);
     });
   });
@@ -340,7 +340,7 @@ test('random numbers of a sample depend on the seed, the epoch and the index alo
     const seen = new Map<string, string>();
     for (let epoch = 0; epoch < 2; epoch++) {
       for await (const [index, noise] of loader) {
-        index.toArray().forEach((i: number, k: number) => {
+        (index.toArray() as number[]).forEach((i, k) => {
           seen.set(`${epoch} ${i}`, String(noise.at(k).toArray()));
         });
       }

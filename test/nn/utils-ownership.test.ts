@@ -103,7 +103,7 @@ test('updateBn of a DataLoader is a promise, and releases the batches that the l
   const rows = torch.full([8, 2], 5);
   const usual = new DataLoader(new TensorDataset(rows), { batchSize: 4 });
   const samples = [torch.full([2, 2], 3), torch.full([2, 2], 5)];
-  const loaders: [loader: typeof usual, mean: number][] = [
+  const loaders: [loader: InstanceType<typeof DataLoader>, mean: number][] = [
     [usual, 5],
     [new DataLoader([torch.ones([2]), torch.ones([2])], { batchSize: 2 }), 1],
     // These batches are the program's own tensors.

@@ -34,3 +34,63 @@ new RandomSampler([1, 2], { generator: 42 });
 new WeightedRandomSampler([1, 2], 2, true, {});
 // @ts-expect-error: not a generator
 randomSplit([1, 2], [1, 1], new Map());
+
+// Batches have the types that defaultCollate gives them.
+const pairs = new torch.utils.data.TensorDataset(torch.randn([100, 8]), torch.arange(100));
+for (const [x, y] of new DataLoader(pairs, { batchSize: 4 })) {
+  expectTypeOf(x).toEqualTypeOf<Tensor<'float32', [number, 8]>>();
+  expectTypeOf(y.dtype).toEqualTypeOf<'int64'>();
+}
+const [training, validation] = randomSplit(pairs, [0.8, 0.2]);
+for (const [x] of new DataLoader(training)) expectTypeOf(x.shape).toEqualTypeOf<[number, 8]>();
+for (const [x] of new DataLoader(validation, { batchSize: null })) expectTypeOf(x.shape).toEqualTypeOf<[8]>();
+
+interface Sample {
+  image: Tensor<'uint8', [3, 4, 4]>;
+  name: string;
+  label: number;
+  box: Float32Array;
+  isCat: boolean;
+}
+class Images extends Dataset<Sample> {
+  readonly length = 2;
+  async getItem(): Promise<Sample> {
+    throw new Error('never called');
+  }
+}
+for (const batch of new DataLoader(new Images())) {
+  expectTypeOf(batch.image).toEqualTypeOf<Tensor<'uint8', [number, 3, 4, 4]>>();
+  expectTypeOf(batch.name).toEqualTypeOf<string[]>();
+  expectTypeOf(batch.label).toEqualTypeOf<Tensor<'float32', [number]>>();
+  expectTypeOf(batch.box).toEqualTypeOf<Tensor<'float32', [number, number]>>();
+  expectTypeOf(batch.isCat).toEqualTypeOf<Tensor<'bool', [number]>>();
+}
+
+/** A list without a declared length: TypeScript knows one type for all elements. */
+class Lists extends Dataset {
+  readonly length = 2;
+  getItem(index: number) {
+    return [torch.ones([2]), index];
+  }
+}
+for (const [x, y] of new DataLoader(new Lists())) expectTypeOf(x.add(y).dtype).toEqualTypeOf<'float32'>();
+class Mixed extends Dataset {
+  readonly length = 2;
+  getItem(index: number) {
+    return [torch.ones([2]), `${index}`];
+  }
+}
+for (const [x] of new DataLoader(new Mixed())) expectTypeOf(x).toBeAny();
+for (const batch of new DataLoader([1, 2, 3])) expectTypeOf(batch).toEqualTypeOf<Tensor<'float32', [number]>>();
+for (const batch of new DataLoader(['a', 'b'])) expectTypeOf(batch).toEqualTypeOf<string[]>();
+for (const batch of new DataLoader([1], { collateFn: (all) => all.length }))
+  expectTypeOf(batch).toEqualTypeOf<number>();
+for (const batch of new DataLoader([1], { batchSize: null, collateFn: (one) => `${one + 1}` }))
+  expectTypeOf(batch).toEqualTypeOf<string>();
+for (const batch of new DataLoader<[Tensor, string]>(new Mixed()))
+  expectTypeOf(batch).toEqualTypeOf<[Tensor, string]>();
+for (const batch of new DataLoader(new Images() as torch.utils.data.Dataset)) expectTypeOf(batch).toBeAny();
+const one: torch.utils.data.DataLoader = new DataLoader(pairs);
+expectTypeOf(one instanceof DataLoader).toEqualTypeOf<boolean>();
+class Own extends DataLoader<Tensor, Tensor> {}
+for (const batch of new Own(torch.ones([2, 2]))) expectTypeOf(batch).toEqualTypeOf<Tensor>();
