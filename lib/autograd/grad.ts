@@ -3,7 +3,7 @@
 import { native } from '../addon/native';
 import { isOptions, isPlainObject, ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
-import { argumentError, codedError, refusal } from '../errors/errors';
+import { argumentError, codedError, describe, refusal } from '../errors/errors';
 import { withoutRecording } from '../tensor/pending';
 import { type Tensor, wrapElement } from '../tensor/tensor';
 import { runEngine } from './anomaly';
@@ -97,11 +97,23 @@ function joined(results: readonly (Tensor | null)[], found: readonly (Tensor | n
   });
 }
 
-function requireUsed(results: readonly (Tensor | null)[]): void {
+const MAX_SHOWN = 4;
+
+/** A list of tensors as in the errors of native calls (native/convert/call_error.cpp). */
+function listed(tensors: readonly (Tensor | null)[]): string {
+  const shown = tensors.slice(0, MAX_SHOWN).map((one) => describe(one).replace('a Tensor ', ''));
+  const more = tensors.length - shown.length;
+  return `[${shown.join(', ')}${more > 0 ? `, and ${more} more` : ''}]`;
+}
+
+/** The check of a native call, for a run that had to be lenient. */
+function requireUsed(results: readonly (Tensor | null)[], run: Run, given: readonly (Tensor | null)[]): void {
   const unused = results.indexOf(null);
   if (unused < 0) return;
   for (const result of results) result?.dispose();
-  const text = `inputs[${unused}]: the outputs were not computed from it: pass { allowUnused: true } to get null for it`;
+  const text =
+    `inputs[${unused}]: the outputs were not computed from it: pass { allowUnused: true } to get null for it\n` +
+    `  with outputs: ${listed(run.outputs)}, inputs: ${listed(run.inputs)}, gradOutputs: ${listed(given)}`;
   throw Object.assign(codedError(Error, 'ERR_TORCH_RUNTIME', `autograd.grad: ${text}`), { op: 'autograd.grad' });
 }
 
@@ -117,7 +129,7 @@ export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain:
     const results = withGoal(goal, () => runEngine(engine)).map(wrapElement);
     if (!isLenient) return results;
     const found = joined(results.slice(0, inputs.length), goal.found ?? []);
-    if (!allowUnused) requireUsed(found);
+    if (!allowUnused) requireUsed(found, run, given);
     return found;
   });
 }

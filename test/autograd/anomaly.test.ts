@@ -6,6 +6,7 @@ const { detectAnomaly, setDetectAnomaly, isAnomalyEnabled, isAnomalyCheckNanEnab
 const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 
 afterEach(() => setDetectAnomaly(false));
+// Tests whose functions share variables with their tensors have a scope: they are cycles (docs/autograd.md, Hooks).
 
 it('an error names the line of the forward call, and of the backward that made the node', async () => {
   const { stdout, stderr, code } = await run(process.execPath, ['test/autograd/anomaly-lines.cjs', LIB]);
@@ -31,27 +32,29 @@ it('checkNan: false lets NaN through', () => {
   expect(Number.isNaN(x.grad!.at(0).item())).toBe(true);
 });
 
-it('says so if the line is unknown, and nothing if it is off', () => {
-  const x = leaf(0);
-  const y = () => x.div(x.mul(0)).sum();
-  const before = y();
-  setDetectAnomaly(true);
-  expect(thrown(() => before.backward()).message).toMatch(/at an unknown line/);
-  setDetectAnomaly(false);
-  y().backward();
-});
+it('says so if the line is unknown, and nothing if it is off', () =>
+  torch.scope(() => {
+    const x = leaf(0);
+    const y = () => x.div(x.mul(0)).sum();
+    const before = y();
+    setDetectAnomaly(true);
+    expect(thrown(() => before.backward()).message).toMatch(/at an unknown line/);
+    setDetectAnomaly(false);
+    y().backward();
+  }));
 
-it('does not change errors thrown by hooks', () => {
-  setDetectAnomaly(true);
-  const x = leaf(1);
-  const error = new Error('mine');
-  x.mul(2).registerHook(() => {});
-  x.registerHook(() => {
-    throw error;
-  });
-  expect(thrown(() => x.sum().backward())).toBe(error);
-  expect(error.message).toBe('mine');
-});
+it('does not change errors thrown by hooks', () =>
+  torch.scope(() => {
+    setDetectAnomaly(true);
+    const x = leaf(1);
+    const error = new Error('mine');
+    x.mul(2).registerHook(() => {});
+    x.registerHook(() => {
+      throw error;
+    });
+    expect(thrown(() => x.sum().backward())).toBe(error);
+    expect(error.message).toBe('mine');
+  }));
 
 it('is switched on and restored', () => {
   expect(isAnomalyEnabled()).toBe(false);

@@ -171,73 +171,78 @@ test('second derivatives go through it, with createGraph', () => {
   }
 });
 
-test('backward with inputs accumulates only into those', () => {
-  const [x, w, v] = [leaf(1, 2), leaf(3, 4), leaf(5, 6)];
-  checkpoint((a) => a.mul(w).mul(v), x, off)
-    .sum()
-    .backward({ inputs: [x, w] });
-  expect([x.grad!.toArray(), w.grad!.toArray(), v.grad]).toEqual([[15, 24], [5, 12], null]);
-  torch.autograd.backward(checkpoint((a) => a.mul(w), x, off).sum(), null, { inputs: [w] });
-  expect([x.grad!.toArray(), w.grad!.toArray()]).toEqual([
-    [15, 24],
-    [6, 14],
-  ]);
-});
+test('backward with inputs accumulates only into those', () =>
+  torch.scope(() => {
+    const [x, w, v] = [leaf(1, 2), leaf(3, 4), leaf(5, 6)];
+    checkpoint((a) => a.mul(w).mul(v), x, off)
+      .sum()
+      .backward({ inputs: [x, w] });
+    expect([x.grad!.toArray(), w.grad!.toArray(), v.grad]).toEqual([[15, 24], [5, 12], null]);
+    torch.autograd.backward(checkpoint((a) => a.mul(w), x, off).sum(), null, { inputs: [w] });
+    expect([x.grad!.toArray(), w.grad!.toArray()]).toEqual([
+      [15, 24],
+      [6, 14],
+    ]);
+  }));
 
-test('results require gradients if the function’s own do', () => {
-  const x = leaf(1, 2);
-  const both = (a: Tensor): [Tensor, Tensor] => [a.mul(2), a.detach().mul(2)];
-  expect(checkpoint(both, x, off).map((one) => one.requiresGrad)).toEqual([true, false]);
-  expect(checkpoint((a) => a.mul(2), torch.ones([2]), off).requiresGrad).toBe(false);
-  expect(checkpoint(() => x.mul(2), off).requiresGrad).toBe(true);
-  expect(torch.noGrad(() => checkpoint((a) => a.mul(2), x)).requiresGrad).toBe(false);
-  const constant = torch.ones([2]);
-  const given = checkpoint((a) => [a.mul(2), constant] as [Tensor, Tensor], x)[1];
-  expect([given.gradFn, constant.gradFn, constant.requiresGrad]).toEqual(['CheckpointFunctionBackward', null, false]);
-});
+test('results require gradients if the function’s own do', () =>
+  torch.scope(() => {
+    const x = leaf(1, 2);
+    const both = (a: Tensor): [Tensor, Tensor] => [a.mul(2), a.detach().mul(2)];
+    expect(checkpoint(both, x, off).map((one) => one.requiresGrad)).toEqual([true, false]);
+    expect(checkpoint((a) => a.mul(2), torch.ones([2]), off).requiresGrad).toBe(false);
+    expect(checkpoint(() => x.mul(2), off).requiresGrad).toBe(true);
+    expect(torch.noGrad(() => checkpoint((a) => a.mul(2), x)).requiresGrad).toBe(false);
+    const constant = torch.ones([2]);
+    const given = checkpoint((a) => [a.mul(2), constant] as [Tensor, Tensor], x)[1];
+    expect([given.gradFn, constant.gradFn, constant.requiresGrad]).toEqual(['CheckpointFunctionBackward', null, false]);
+  }));
 
-test('a retained graph can be walked again', () => {
-  const x = leaf(1, 2);
-  for (const useReentrant of [true, false]) {
-    x.grad = null;
-    const y = checkpoint((a) => a.pow(2), x, { useReentrant }).sum();
-    y.backward({ retainGraph: true });
-    y.backward();
-    expect(x.grad!.toArray()).toEqual([4, 8]);
-    expect(thrown(() => y.backward()).code).toBe('ERR_TORCH_RUNTIME');
-  }
-});
+test('a retained graph can be walked again', () =>
+  torch.scope(() => {
+    const x = leaf(1, 2);
+    for (const useReentrant of [true, false]) {
+      x.grad = null;
+      const y = checkpoint((a) => a.pow(2), x, { useReentrant }).sum();
+      y.backward({ retainGraph: true });
+      y.backward();
+      expect(x.grad!.toArray()).toEqual([4, 8]);
+      expect(thrown(() => y.backward()).code).toBe('ERR_TORCH_RUNTIME');
+    }
+  }));
 
-test('in torch.run: autograd.grad runs at once, and backward is refused', async () => {
-  const [x, w] = [leaf(1, 2), leaf(3, 4)];
-  const f = (a: Tensor) => a.mul(w);
-  const first = checkpoint(f, x, off).sum();
-  const [dx, dw] = (await torch.run((T: any) => T.autograd.grad(first, [x, w]))) as unknown as [Tensor, Tensor];
-  expect([dx.toArray(), dw.toArray()]).toEqual([
-    [3, 4],
-    [1, 2],
-  ]);
-  for (const given of [{}, { inputs: [w] }]) {
-    const loss = checkpoint(f, x, off).sum();
-    const refused = torch.run((T: any) => void T.backward(loss, given));
-    await expect(refused).rejects.toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
-  }
-  // Another graph, beside a checkpoint without a backward.
-  const beside = checkpoint(f, x, off);
-  const loss = w.pow(2).sum();
-  w.grad = null;
-  await torch.run((T: any) => void T.backward(loss, { inputs: [w] }));
-  expect([w.grad!.toArray(), beside.shape]).toEqual([[6, 8], [2]]);
-});
+test('in torch.run: autograd.grad runs at once, and backward is refused', () =>
+  torch.scope(async () => {
+    const [x, w] = [leaf(1, 2), leaf(3, 4)];
+    const f = (a: Tensor) => a.mul(w);
+    const first = checkpoint(f, x, off).sum();
+    const [dx, dw] = (await torch.run((T: any) => T.autograd.grad(first, [x, w]))) as unknown as [Tensor, Tensor];
+    expect([dx.toArray(), dw.toArray()]).toEqual([
+      [3, 4],
+      [1, 2],
+    ]);
+    for (const given of [{}, { inputs: [w] }]) {
+      const loss = checkpoint(f, x, off).sum();
+      const refused = torch.run((T: any) => void T.backward(loss, given));
+      await expect(refused).rejects.toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
+    }
+    // Another graph, beside a checkpoint without a backward.
+    const beside = checkpoint(f, x, off);
+    const loss = w.pow(2).sum();
+    w.grad = null;
+    await torch.run((T: any) => void T.backward(loss, { inputs: [w] }));
+    expect([w.grad!.toArray(), beside.shape]).toEqual([[6, 8], [2]]);
+  }));
 
-test('an argument modified since is an error, as in PyTorch', () => {
-  for (const useReentrant of [true, false]) {
-    const x = leaf(1, 2).mul(2);
-    const y = checkpoint((a) => a.pow(2), x, { useReentrant }).sum();
-    x.add_(1);
-    expect(thrown(() => y.backward()).code).toBe('ERR_TORCH_RUNTIME');
-  }
-});
+test('an argument modified since is an error, as in PyTorch', () =>
+  torch.scope(() => {
+    for (const useReentrant of [true, false]) {
+      const x = leaf(1, 2).mul(2);
+      const y = checkpoint((a) => a.pow(2), x, { useReentrant }).sum();
+      x.add_(1);
+      expect(thrown(() => y.backward()).code).toBe('ERR_TORCH_RUNTIME');
+    }
+  }));
 
 test('gradients of captured results continue to their leaves', () => {
   const x = leaf(1, 2);
@@ -253,15 +258,16 @@ test('gradients of captured results continue to their leaves', () => {
   expect(torch.allclose(x.grad!, torch.tensor(plain as number[]))).toBe(true);
 });
 
-test('anomaly detection reports the line in the function', () => {
-  const x = leaf(0);
-  torch.autograd.detectAnomaly(() => {
-    const y = checkpoint((a) => a.sqrt().mul(0), x, off).sum();
-    const { message } = thrown(() => y.backward());
-    expect(message).toContain('checkpoint.test.ts');
-    expect(message).toContain('SqrtBackward0');
-  });
-});
+test('anomaly detection reports the line in the function', () =>
+  torch.scope(() => {
+    const x = leaf(0);
+    torch.autograd.detectAnomaly(() => {
+      const y = checkpoint((a) => a.sqrt().mul(0), x, off).sum();
+      const { message } = thrown(() => y.backward());
+      expect(message).toContain('checkpoint.test.ts');
+      expect(message).toContain('SqrtBackward0');
+    });
+  }));
 
 test('hooks run inside it, and keep their tensors', () => {
   torch.scope(() => {
@@ -337,13 +343,16 @@ test('errors have codes and name the argument', async () => {
   });
 });
 
-test('an unused input of autograd.grad gives the same error as without checkpoints', () => {
-  const [x, w] = [leaf(1, 2), leaf(3, 4)];
-  const plain = thrown(() => grad(x.exp().sum(), [x, w]));
-  const through = thrown(() => grad(checkpoint((a) => a.exp(), x, off).sum(), [x, w]));
-  const shown = ({ code, message, op }: typeof plain) => ({ code, message, op });
-  expect(shown(through)).toEqual(shown(plain));
-});
+test('an unused input of autograd.grad gives the same error as without checkpoints', () =>
+  torch.scope(() => {
+    const [x, w] = [leaf(1, 2), leaf(3, 4)];
+    const shown = ({ code, message, op }: ReturnType<typeof thrown>) => ({ code, message, op });
+    for (const others of [[w], [w, x, w, x, w]]) {
+      const plain = thrown(() => grad(x.exp().sum(), [x, ...others]));
+      const through = thrown(() => grad(checkpoint((a) => a.exp(), x, off).sum(), [x, ...others]));
+      expect(shown(through)).toEqual(shown(plain));
+    }
+  }));
 
 test('if the results differ and are not compared, PyTorch’s rules apply', () => {
   const x = leaf(1, 2);
