@@ -9,15 +9,29 @@ class Tagged extends torch.nn.Module {
   readonly inner = new torch.nn.Linear(2, 3);
 }
 
+const mine: torch.nn.Module[] = [];
+/** A module that the end of this file frees. */
+function own<M extends torch.nn.Module>(module: M): M {
+  mine.push(module);
+  return module;
+}
+afterAll(() => torch.disposeAll(mine));
+
 const objects: Record<string, { made: any; names: Record<string, string> }> = {
-  Linear: { made: new torch.nn.Linear(2, 3), names: { in_features: 'inFeatures', state_dict: 'stateDict' } },
-  'a module of the program': { made: new Tagged(), names: { num_heads: 'numHeads', load_state_dict: 'loadStateDict' } },
+  Linear: { made: own(new torch.nn.Linear(2, 3)), names: { in_features: 'inFeatures', state_dict: 'stateDict' } },
+  'a module of the program': {
+    made: own(new Tagged()),
+    names: { num_heads: 'numHeads', load_state_dict: 'loadStateDict' },
+  },
   Adam: {
-    made: new torch.optim.Adam(new torch.nn.Linear(1, 1).parameters()),
+    made: new torch.optim.Adam(own(new torch.nn.Linear(1, 1)).parameters()),
     names: { param_groups: 'paramGroups', zero_grad: 'zeroGrad' },
   },
   StepLR: {
-    made: new torch.optim.lrScheduler.StepLR(new torch.optim.SGD(new torch.nn.Linear(1, 1).parameters(), { lr: 1 }), 2),
+    made: new torch.optim.lrScheduler.StepLR(
+      new torch.optim.SGD(own(new torch.nn.Linear(1, 1)).parameters(), { lr: 1 }),
+      2,
+    ),
     names: { last_epoch: 'lastEpoch', get_last_lr: 'getLastLr', base_lrs: 'baseLrs' },
   },
   DataLoader: {
