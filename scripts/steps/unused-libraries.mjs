@@ -23,15 +23,18 @@ const withFolder = (env) => ({ ...env, LD_LIBRARY_PATH: [dir, env.LD_LIBRARY_PAT
 
 /** The lines of ldd, which looks up every symbol of a library and of all that it needs, on what it did not find. */
 async function notFound(library, env) {
-  const { stdout, stderr } = await run('ldd', ['-r', library], { env });
-  return `${stdout}${stderr}`.split('\n').filter((line) => /undefined symbol|not found|no version/.test(line));
+  // Without ldd, or where it cannot read a library, nothing is known, so the real ones are used.
+  const refused = ({ stdout, stderr, message }) => ({ stdout, stderr, failed: [message] });
+  const { stdout, stderr, failed = [] } = await run('ldd', ['-r', library], { env }).catch(refused);
+  const missing = `${stdout}${stderr}`.split('\n').filter((line) => /undefined symbol|not found|no version/.test(line));
+  return [...missing, ...failed];
 }
 
 async function make(names) {
   mkdirSync(dir, { recursive: true });
   for (const name of names) {
     const args = ['-shared', '-nostdlib', '-x', 'c', '/dev/null', `-Wl,-soname,${name}`, '-o', path.join(dir, name)];
-    await runLogged('unused-libraries', process.env.CC ?? 'gcc', args, { append: name !== names[0] });
+    await runLogged('unused-libraries', 'gcc', args, { append: name !== names[0] });
   }
 }
 
