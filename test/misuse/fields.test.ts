@@ -9,9 +9,10 @@ class Tagged extends torch.nn.Module {
   readonly inner = new torch.nn.Linear(2, 3);
 }
 
-const mine: torch.nn.Module[] = [];
+type Module = InstanceType<typeof torch.nn.Module>;
+const mine: Module[] = [];
 /** A module that the end of this file frees. */
-function own<M extends torch.nn.Module>(module: M): M {
+function own<M extends Module>(module: M): M {
   mine.push(module);
   return module;
 }
