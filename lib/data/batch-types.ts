@@ -38,17 +38,22 @@ type Merged<B> = IsUnion<B> extends true ? ([B] extends [Tensor<infer D>] ? Tens
  */
 export type Collated<S> = IsUnknown<S> extends true ? any : [S] extends [string] ? S[] : Merged<Batch<S>>;
 
-/** A sample of type S from a loader with `batchSize: null`: its typed arrays are tensors. */
+type AnyFunction = (...args: never[]) => unknown;
+
+/** A sample of type S from a loader with `batchSize: null`: its typed arrays are tensors, also in lists, objects and Maps. */
 export type Converted<S> =
   IsUnknown<S> extends true
     ? any
-    : S extends Tensor | string | number | bigint | boolean | null | undefined
+    : S extends Tensor | string | number | bigint | boolean | symbol | AnyFunction | null | undefined
       ? S
       : S extends TypedArray
         ? Tensor<DataDType<S>, [number]>
         : S extends Map<infer K, infer V>
           ? Map<K, Converted<V>>
-          : { [K in keyof S]: Converted<S[K]> };
+          : Unchanged<S, { [K in keyof S]: Converted<S[K]> }>;
+
+/** Objects without typed arrays, such as those of the program's classes, keep their type. */
+type Unchanged<S, Made> = S extends Made ? S : Made;
 
 /** What TensorDataset makes of its tensors: one row of each. */
 export type Rows<T extends readonly Tensor[]> = number extends T['length']

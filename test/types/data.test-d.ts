@@ -87,6 +87,17 @@ for (const batch of new DataLoader([1], { collateFn: (all) => all.length }))
   expectTypeOf(batch).toEqualTypeOf<number>();
 for (const batch of new DataLoader([1], { batchSize: null, collateFn: (one) => `${one + 1}` }))
   expectTypeOf(batch).toEqualTypeOf<string>();
+class Person {
+  #name = 'x';
+  name() {
+    return this.#name;
+  }
+}
+for (const batch of new DataLoader([new Person()], { batchSize: null })) expectTypeOf(batch).toEqualTypeOf<Person>();
+for (const { box, at } of new DataLoader([{ box: new Float32Array(4), at: new Date() }], { batchSize: null })) {
+  expectTypeOf(box).toEqualTypeOf<Tensor<'float32', [number]>>();
+  expectTypeOf(at).toEqualTypeOf<Date>();
+}
 for (const batch of new DataLoader<[Tensor, string]>(new Mixed()))
   expectTypeOf(batch).toEqualTypeOf<[Tensor, string]>();
 for (const batch of new DataLoader(new Images() as torch.utils.data.Dataset)) expectTypeOf(batch).toBeAny();
