@@ -1,8 +1,8 @@
 /**
  * Debian 12's libtorch_cpu is linked with OpenCV and FFmpeg and refers to none of their symbols. With what they need in turn
- * they are 500 of the 575 libraries of a process, and a third of the time and memory of its start, which tests pay for some
- * thousand programs. Tests load empty libraries of these names instead; test/package and browsers load the real ones
- * (test/support/real-libraries.ts).
+ * they are 500 of the 575 libraries of a process, and a third of the time of loading libtorch and of the memory after it, which
+ * tests pay for a thousand programs. Tests load empty libraries of these names instead; test/package and browsers load the real
+ * ones (test/support/real-libraries.ts).
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
