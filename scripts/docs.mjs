@@ -151,7 +151,7 @@ const unexported = [
   'types/base.d.ts:Options',
   'types/pending.d.ts:PendingMembers',
   'types/pending.d.ts:PendingMethods',
-  ...['Batch', 'BatchOf', 'IsUnknown', 'Merged', 'Rows', 'Unchanged', 'Unsaid'].map(
+  ...['AnyFunction', 'Batch', 'BatchOf', 'IsUnknown', 'Merged', 'Rows', 'Unchanged', 'Unsaid'].map(
     (name) => `lib/data/batch-types.ts:${name}`,
   ),
   'lib/data/progress.ts:OrderKind',
