@@ -1,8 +1,7 @@
 #include "native/errors/js_errors.h"
 
-#include <dlfcn.h>
-
 #include "native/errors/thrown.h"
+#include "native/v8/symbols.h"
 
 namespace ltn {
 namespace {
@@ -21,6 +20,23 @@ bool is_bun(napi_env env) noexcept {
   return napi_typeof(env, value, &type) == napi_ok && type == napi_string;
 }
 
+struct IsolateFunctions {
+  CurrentIsolate current = nullptr;
+  void* (*throw_exception)(void* isolate, napi_value error) = nullptr;
+  void (*terminate)(void* isolate) = nullptr;
+
+  IsolateFunctions() noexcept {
+    find_in_v8(&current);
+    find_in_v8(&throw_exception, "_ZN2v87Isolate14ThrowExceptionENS_5LocalINS_5ValueEEE");
+    find_in_v8(&terminate, "_ZN2v87Isolate18TerminateExecutionEv");
+  }
+};
+
+const IsolateFunctions& isolate_functions() noexcept {
+  static const IsolateFunctions functions;
+  return functions;
+}
+
 }  // namespace
 
 napi_value take_pending(napi_env env) noexcept {
@@ -33,18 +49,14 @@ napi_value take_pending(napi_env env) noexcept {
 
 // Not napi_throw: it keeps the exception in the napi_env while V8 allocates its message. A collection at that moment
 // runs basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
-// AllowJavascriptExecution"). V8's own throw does not use the napi_env. A Node-API value is a v8::Local, one pointer.
+// AllowJavascriptExecution"). V8's own throw does not use the napi_env.
 // If the symbols do not exist, or do nothing (in Bun an exception thrown this way arrives as undefined), napi_throw is
 // safe.
 void throw_error(napi_env env, napi_value error) noexcept {
-  using CurrentIsolate = void* (*)();
-  using ThrowException = void* (*)(void* isolate, napi_value error);
-  static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
-  static const auto throw_exception =
-      reinterpret_cast<ThrowException>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate14ThrowExceptionENS_5LocalINS_5ValueEEE"));
-  static const bool through_v8 = current != nullptr && throw_exception != nullptr && !is_bun(env);
+  const IsolateFunctions& v8 = isolate_functions();
+  static const bool through_v8 = v8.current != nullptr && v8.throw_exception != nullptr && !is_bun(env);
   if (through_v8) {
-    throw_exception(current(), error);
+    v8.throw_exception(v8.current(), error);
   } else {
     napi_throw(env, error);
   }
@@ -56,12 +68,8 @@ void renew_termination(napi_env env) noexcept {
   bool has = false;
   if (napi_get_global(env, &global) != napi_ok || napi_has_named_property(env, global, "Object", &has) == napi_ok)
     return;
-  using CurrentIsolate = void* (*)();
-  using TerminateExecution = void (*)(void* isolate);
-  static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
-  static const auto terminate =
-      reinterpret_cast<TerminateExecution>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate18TerminateExecutionEv"));
-  if (current != nullptr && terminate != nullptr) terminate(current());
+  const IsolateFunctions& v8 = isolate_functions();
+  if (v8.current != nullptr && v8.terminate != nullptr) v8.terminate(v8.current());
 }
 
 std::string describe_value(napi_env env, napi_value value) {

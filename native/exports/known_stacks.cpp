@@ -1,7 +1,5 @@
 #include "native/exports/known_stacks.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -9,6 +7,7 @@
 #include <unordered_map>
 
 #include "native/audit/audit.h"
+#include "native/v8/symbols.h"
 
 namespace ltn::audit {
 
@@ -38,21 +37,15 @@ struct SampleFunctions {
   using Collected = void (*)(void* isolate, int type, int flags);
   void (*stack_sample)(void* isolate, const Registers* state, void** frames, size_t limit, Sample* sample) = nullptr;
   void (*add_epilogue)(void* isolate, Collected collected, int types) = nullptr;
-  void* (*current_isolate)() = nullptr;
+  CurrentIsolate current_isolate = nullptr;
 
   SampleFunctions() noexcept {
-    find(&stack_sample, "_ZN2v87Isolate14GetStackSampleERKNS_13RegisterStateEPPvmPNS_10SampleInfoE");
-    find(&add_epilogue, "_ZN2v87Isolate21AddGCEpilogueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEES2_");
-    find(&current_isolate, "_ZN2v87Isolate10GetCurrentEv");
+    find_in_v8(&stack_sample, "_ZN2v87Isolate14GetStackSampleERKNS_13RegisterStateEPPvmPNS_10SampleInfoE");
+    find_in_v8(&add_epilogue, "_ZN2v87Isolate21AddGCEpilogueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEES2_");
+    find_in_v8(&current_isolate);
   }
   bool complete() const noexcept {
     return stack_sample != nullptr && add_epilogue != nullptr && current_isolate != nullptr;
-  }
-
- private:
-  template <class Function>
-  static void find(Function* function, const char* name) noexcept {
-    *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
   }
 };
 

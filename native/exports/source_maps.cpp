@@ -1,17 +1,15 @@
 #include "native/exports/source_maps.h"
 
-#include <dlfcn.h>
-
 #include <cstdint>
+
+#include "native/v8/symbols.h"
 
 namespace ltn::audit {
 
 namespace {
 
-// V8's functions by symbol name, as in native/share/backing_store.cpp: a Node-API value is a v8::Local, a pointer to a
-// slot, and that pointer is `this` of its member functions.
 struct StackFunctions {
-  void* (*current_isolate)() = nullptr;
+  CurrentIsolate current_isolate = nullptr;
   const void* (*current_stack)(void* isolate, int frames, int options) = nullptr;
   int (*frame_count)(const void* stack) = nullptr;
   const void* (*frame_at)(const void* stack, void* isolate, uint32_t index) = nullptr;
@@ -20,24 +18,18 @@ struct StackFunctions {
   napi_value (*source_mapping_url)(const void* frame) = nullptr;
 
   StackFunctions() noexcept {
-    find(&current_isolate, "_ZN2v87Isolate10GetCurrentEv");
-    find(&current_stack, "_ZN2v810StackTrace17CurrentStackTraceEPNS_7IsolateEiNS0_17StackTraceOptionsE");
-    find(&frame_count, "_ZNK2v810StackTrace13GetFrameCountEv");
-    find(&frame_at, "_ZNK2v810StackTrace8GetFrameEPNS_7IsolateEj");
-    find(&name, "_ZNK2v810StackFrame13GetScriptNameEv");
-    find(&name_or_source_url, "_ZNK2v810StackFrame24GetScriptNameOrSourceURLEv");
-    find(&source_mapping_url, "_ZNK2v810StackFrame25GetScriptSourceMappingURLEv");
+    find_in_v8(&current_isolate);
+    find_in_v8(&current_stack, "_ZN2v810StackTrace17CurrentStackTraceEPNS_7IsolateEiNS0_17StackTraceOptionsE");
+    find_in_v8(&frame_count, "_ZNK2v810StackTrace13GetFrameCountEv");
+    find_in_v8(&frame_at, "_ZNK2v810StackTrace8GetFrameEPNS_7IsolateEj");
+    find_in_v8(&name, "_ZNK2v810StackFrame13GetScriptNameEv");
+    find_in_v8(&name_or_source_url, "_ZNK2v810StackFrame24GetScriptNameOrSourceURLEv");
+    find_in_v8(&source_mapping_url, "_ZNK2v810StackFrame25GetScriptSourceMappingURLEv");
   }
 
   bool complete() const noexcept {
     return current_isolate != nullptr && current_stack != nullptr && frame_count != nullptr && frame_at != nullptr &&
            name != nullptr && name_or_source_url != nullptr && source_mapping_url != nullptr;
-  }
-
- private:
-  template <class Function>
-  static void find(Function* function, const char* name) noexcept {
-    *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
   }
 };
 

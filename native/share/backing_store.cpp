@@ -1,6 +1,6 @@
 #include "native/share/backing_store.h"
 
-#include <dlfcn.h>
+#include "native/v8/symbols.h"
 
 namespace v8 {
 class BackingStore;  // incomplete type: V8's own deleter frees it
@@ -9,8 +9,6 @@ class BackingStore;  // incomplete type: V8's own deleter frees it
 namespace ltn::share {
 namespace {
 
-// V8's functions by symbol name, so that no V8 header ties the addon to one version. A Node-API value is a v8::Local, a
-// pointer to a slot, and that pointer is `this` of its member functions.
 struct BufferFunctions {
   using Is = bool (*)(const void* self);
   using GetBackingStore = std::shared_ptr<v8::BackingStore> (*)(const void* buffer);
@@ -26,21 +24,15 @@ struct BufferFunctions {
   BufferFunctions() noexcept {
     // SharedArrayBuffer::New(Isolate*, std::shared_ptr<BackingStore>): its symbol shows which shared_ptr V8 was built
     // with. Without it the two above may exist, but with that of another C++ library, as in Electron.
-    if (dlsym(RTLD_DEFAULT, "_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE") ==
-        nullptr) {
-      return;
-    }
-    find(&is_shared_array_buffer, "_ZNK2v85Value19IsSharedArrayBufferEv");
-    find(&get_backing_store, "_ZN2v817SharedArrayBuffer15GetBackingStoreEv");
-    find(&is_array_buffer, "_ZNK2v85Value13IsArrayBufferEv");
-    find(&get_array_buffers, "_ZN2v811ArrayBuffer15GetBackingStoreEv");
-    find(&is_detachable, "_ZNK2v811ArrayBuffer12IsDetachableEv");
-    find(&is_resizable, "_ZNK2v812BackingStore27IsResizableByUserJavaScriptEv");
-  }
-
-  template <class Function>
-  static void find(Function* function, const char* name) noexcept {
-    *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+    const void* knows_shared_ptr = nullptr;
+    find_in_v8(&knows_shared_ptr, "_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE");
+    if (knows_shared_ptr == nullptr) return;
+    find_in_v8(&is_shared_array_buffer, "_ZNK2v85Value19IsSharedArrayBufferEv");
+    find_in_v8(&get_backing_store, "_ZN2v817SharedArrayBuffer15GetBackingStoreEv");
+    find_in_v8(&is_array_buffer, "_ZNK2v85Value13IsArrayBufferEv");
+    find_in_v8(&get_array_buffers, "_ZN2v811ArrayBuffer15GetBackingStoreEv");
+    find_in_v8(&is_detachable, "_ZNK2v811ArrayBuffer12IsDetachableEv");
+    find_in_v8(&is_resizable, "_ZNK2v812BackingStore27IsResizableByUserJavaScriptEv");
   }
 
   bool complete() const noexcept { return is_shared_array_buffer != nullptr && get_backing_store != nullptr; }

@@ -8,7 +8,6 @@ bool pin_in_place(const void*) { return false; }
 void unpin(const void*) noexcept {}
 }  // namespace ltn::share
 #else
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -20,6 +19,8 @@ void unpin(const void*) noexcept {}
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
+
+#include "native/v8/symbols.h"
 
 namespace ltn::share {
 namespace {
@@ -41,23 +42,17 @@ static_assert(std::is_same_v<size_t, unsigned long>);
 constexpr size_t kAllocate = 2, kFree = 4, kReallocate = 5;
 
 struct AllocatorFunctions {
-  void* (*current_isolate)() = nullptr;
+  CurrentIsolate current_isolate = nullptr;
   Allocator* (*allocator_of)(void* isolate) = nullptr;
   Reallocate reallocate = nullptr;  // null in later Nodes
 
   AllocatorFunctions() noexcept {
-    find(&current_isolate, "_ZN2v87Isolate10GetCurrentEv");
-    find(&allocator_of, "_ZN2v87Isolate23GetArrayBufferAllocatorEv");
-    find(&reallocate, "_ZN2v811ArrayBuffer9Allocator10ReallocateEPvmm");
+    find_in_v8(&current_isolate);
+    find_in_v8(&allocator_of, "_ZN2v87Isolate23GetArrayBufferAllocatorEv");
+    find_in_v8(&reallocate, "_ZN2v811ArrayBuffer9Allocator10ReallocateEPvmm");
   }
   bool can_reallocate() const noexcept {
     return reallocate != nullptr && current_isolate != nullptr && allocator_of != nullptr;
-  }
-
- private:
-  template <class Function>
-  static void find(Function* function, const char* name) noexcept {
-    *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
   }
 };
 
