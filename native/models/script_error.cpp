@@ -61,6 +61,20 @@ std::string one_line(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
+// In a catch: rethrows an allocation that failed or was refused, which keeps its class.
+void rethrow_memory_error() {
+  try {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const accounting::MemoryLimitError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {  // the caller handles all others
+  }
+}
+
 }  // namespace
 
 std::string script_message(const std::exception& error) {
@@ -80,16 +94,11 @@ std::string script_message(const std::exception& error) {
 
 void throw_script_error() {
   const c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
+  rethrow_memory_error();
   try {
-    throw;
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const accounting::MemoryLimitError&) {
     throw;
   } catch (const c10::NotImplementedError& error) {
     throw c10::NotImplementedError(here, script_message(error));
-  } catch (const std::bad_alloc&) {
-    throw;
   } catch (const std::exception& error) {
     rethrow_callback_error(error.what());
     std::string message = script_message(error);
@@ -106,13 +115,8 @@ void throw_script_error() {
 void run_or_refuse(const std::string& what, const std::function<void()>& run) {
   try {
     run();
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const accounting::MemoryLimitError&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
   } catch (const std::exception& error) {
+    rethrow_memory_error();
     throw CodedError("ERR_TORCH_MODEL", what + ": " + script_message(error));
   }
 }
