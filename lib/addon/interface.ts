@@ -213,6 +213,7 @@ export interface Native extends AuditNative {
     dirty: readonly number[],
     nonDifferentiable: readonly number[],
     materialize: boolean,
+    needsSaved: boolean,
     backward: (raws: unknown[]) => number[],
   ): unknown[];
   functionCancel(node: unknown): void;

@@ -13,6 +13,7 @@ import { handlesOf } from './lists';
 let endForward: (
   ctx: FunctionContext,
   outputs: readonly Tensor[],
+  needsSaved: boolean,
   backward: (raws: unknown[]) => number[],
 ) => (Tensor | null)[];
 /** Forward failed. */
@@ -72,13 +73,15 @@ export class FunctionContext {
   }
 
   static {
-    endForward = (ctx, outputs, backward) => {
+    endForward = (ctx, outputs, needsSaved, backward) => {
       const saved = ctx.#saved;
       ctx.#saved = []; // owned by the node from now on
       const lists = [outputs, saved, ctx.#dirty, ctx.#nonDifferentiable].map(handlesOf);
       ctx.#dirty = ctx.#nonDifferentiable = [];
       const [results, kept, dirty, plain] = lists as [number[], number[], number[], number[]];
-      return native.functionEnd(ctx.#node, results, kept, dirty, plain, ctx.#materialize, backward).map(wrapElement);
+      const node = ctx.#node;
+      const raws = native.functionEnd(node, results, kept, dirty, plain, ctx.#materialize, needsSaved, backward);
+      return raws.map(wrapElement);
     };
     cancelForward = (ctx) => {
       ctx.#saved = ctx.#dirty = ctx.#nonDifferentiable = []; // the program may keep it
@@ -99,9 +102,16 @@ function requireAll(fn: string, expected: string, tensors: readonly unknown[], i
   }
 }
 
+/**
+ * Set on a class whose backward always reads `savedTensors` first. So it cannot run once they are freed, and what it refers to is
+ * freed with them.
+ */
+export const NEEDS_SAVED = Symbol('needsSaved');
+
 /** A class with forward and backward. */
 interface FunctionClass {
   readonly name: string;
+  readonly [NEEDS_SAVED]?: true;
   forward(ctx: FunctionContext, ...args: never[]): unknown;
   backward(ctx: FunctionContext, ...grads: never[]): unknown;
 }
@@ -170,7 +180,7 @@ function apply(cls: FunctionClass, args: readonly unknown[]): unknown {
       throw argumentError(`${name}.forward`, 'result', 'a Tensor or a list with Tensors', result);
     }
     for (const output of outputs) requireLive(`${name}.forward`, 'result', 'a Tensor', output);
-    const wrapped = endForward(ctx, outputs, backwardOf(shape));
+    const wrapped = endForward(ctx, outputs, cls[NEEDS_SAVED] === true, backwardOf(shape));
     isOver = true;
     let next = 0;
     const all = results.map((one) => (isTensor(one) ? (wrapped[next++] ?? one) : one));

@@ -6,7 +6,7 @@
 import { native } from '../addon/native';
 import { runEngine } from '../autograd/anomaly';
 import { type AutocastModes, inAutocastModes } from '../autograd/autocast';
-import { AutogradFunction, type FunctionContext } from '../autograd/function';
+import { AutogradFunction, type FunctionContext, NEEDS_SAVED } from '../autograd/function';
 import { freeGiven, type Goal, goals, LEAVES, withAnchors, withGoal } from '../autograd/goals';
 import { gradientsOf } from '../autograd/grad';
 import { handlesOf } from '../autograd/lists';
@@ -22,7 +22,7 @@ import { isTensor, type Tensor, wrap } from '../tensor/tensor';
 
 export const CHECKPOINT = 'utils.checkpoint.checkpoint';
 
-/** The call to repeat. Lives as long as the graph, whose node refers to it. Holds no tensors: the node saves them. */
+/** The call to repeat. Lives until a backward frees the node's saved tensors, or the graph. Holds no tensors: the node saves them. */
 export interface Segment {
   readonly fn: (...args: unknown[]) => unknown;
   /** The arguments, with null in place of each tensor. */
@@ -269,6 +269,8 @@ export function anchored<T>(fn: (anchor: Tensor) => T): T {
 }
 
 export class CheckpointFunction extends AutogradFunction {
+  static readonly [NEEDS_SAVED] = true;
+
   static override forward(ctx: FunctionContext, segment: Segment, ...tensors: Tensor[]): unknown {
     ctx.segment = segment;
     const given = tensors.slice(0, segment.places.length); // without the anchor

@@ -48,6 +48,13 @@ Outputs wrap_with(Wrap wrap, const variable_list &inputs, const Impls &non_diffe
   }
 }
 
+[[noreturn]] void throw_freed() {
+  throw CodedError("ERR_TORCH_RUNTIME",
+                   "the saved tensors were freed by a backward: pass "
+                   "{ retainGraph: true } to it before another "
+                   "backward or a read of savedTensors");
+}
+
 }  // namespace
 
 OwnedNode<JsNode> JsNode::create(std::string name, variable_list inputs) {
@@ -78,6 +85,7 @@ variable_list JsNode::finish(const OwnedNode<JsNode> &self, const Forward &forwa
   for (const auto &output : wrapped) outputs.push_back(*output);
   if (!self->is_executable_) return outputs;
   self->materialize_ = forward.materialize;
+  self->needs_saved_ = forward.needs_saved;
   for (const at::Tensor &output : outputs) self->outputs_.emplace_back(output);
   for (const at::Tensor &tensor : forward.saved) {
     const bool is_output = tensor.defined() && tensor.grad_fn().get() == self.get();
@@ -89,12 +97,7 @@ variable_list JsNode::finish(const OwnedNode<JsNode> &self, const Forward &forwa
 
 variable_list JsNode::saved(const OwnedNode<JsNode> &self) {
   const std::lock_guard<std::mutex> lock(self->mutex_);
-  if (self->is_freed_) {
-    throw CodedError("ERR_TORCH_RUNTIME",
-                     "the saved tensors were freed by a backward: pass "
-                     "{ retainGraph: true } to it before another "
-                     "backward or a read of savedTensors");
-  }
+  if (self->is_freed_) throw_freed();
   variable_list tensors;
   tensors.reserve(self->saved_.size());
   for (const auto &saved : self->saved_) tensors.push_back(saved.unpack(self));
@@ -116,10 +119,13 @@ variable_list JsNode::apply(variable_list &&gradients) {
     }
   }
   variable_list results;
+  bool has_run = false;
   backward_->call([&](CallbackFrame &frame) {
+    has_run = true;
     frame.push_list(gradients);
     results = frame.tensors(frame.run());
   });
+  if (!has_run) throw_freed();  // release_variables() has dropped the function
   return results;
 }
 
@@ -127,6 +133,8 @@ void JsNode::release_variables() {
   const std::lock_guard<std::mutex> lock(mutex_);
   saved_.clear();
   is_freed_ = true;
+  // What the function refers to may refer to this node: a cycle that V8 cannot see. A call of it may be running.
+  if (needs_saved_ && backward_ != nullptr) backward_->drop();
 }
 
 void JsNode::free_parts() {

@@ -24,11 +24,12 @@ struct Forward {
   variable_list saved;  // undefined tensors represent null
   variable_list dirty, non_differentiable;
   bool materialize = true;
+  bool needs_saved = false;  // its backward cannot run after the saved tensors are freed
 };
 
 // Lifetime: shared by the tensors and nodes after it in the graph; freed on any thread. It owns the function, and the
-// saved tensors until a backward that does not retain the graph. Thread: created on the JS thread, where its backward
-// runs, or is refused (Callback).
+// saved tensors until a backward that does not retain the graph; then also a function that needs them. Thread: created
+// on the JS thread, where its backward runs, or is refused (Callback).
 class JsNode : public NodeBase {
  public:
   // Called before forward, which may write to the inputs. Without an input that requires gradients, it joins no graph.
@@ -53,6 +54,7 @@ class JsNode : public NodeBase {
   std::string name_;
   bool is_executable_ = false;
   bool materialize_ = true;
+  bool needs_saved_ = false;
   bool is_freed_ = false;  // guarded by mutex_, like saved_
   variable_list inputs_;   // until finish()
   std::vector<torch::autograd::SavedVariable> saved_;

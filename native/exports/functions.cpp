@@ -42,7 +42,8 @@ napi_value end_function(Call &call) {
   forward.dirty = tensors_of(call, 3);
   forward.non_differentiable = tensors_of(call, 4);
   forward.materialize = read_bool(call, call.arguments[5], 5);
-  auto backward = std::make_unique<autograd::Callback>(call, call.arguments[6]);
+  forward.needs_saved = read_bool(call, call.arguments[6], 6);
+  auto backward = std::make_unique<autograd::Callback>(call, call.arguments[7]);
   const autograd::OwnedNode<JsNode> node = std::move(owner_of(call).until_finished);
   owner_of(call).until_finished.reset();
   variable_list outputs = JsNode::finish(node, forward, std::move(backward));
@@ -72,10 +73,11 @@ napi_value saved_tensors(Call &call) {
 
 const Export kFunctionExports[] = {
     exported_body<&begin_function, 2>("functionBegin", "functionBegin(Tensor[] inputs, str name) -> external"),
-    called_by("Function.apply", exported_body<&end_function, 7>(
-                                    "functionEnd",
-                                    "functionEnd(external node, Tensor[] outputs, Tensor?[] saved, Tensor[] dirty, "
-                                    "Tensor[] nonDifferentiable, bool materialize, func backward) -> Tensor[]")),
+    called_by("Function.apply",
+              exported_body<&end_function, 8>(
+                  "functionEnd",
+                  "functionEnd(external node, Tensor[] outputs, Tensor?[] saved, Tensor[] dirty, "
+                  "Tensor[] nonDifferentiable, bool materialize, bool needsSaved, func backward) -> Tensor[]")),
     exported_body<&cancel_function, 1>("functionCancel", "functionCancel(external node) -> ()"),
     called_by("ctx.savedTensors",
               exported_body<&saved_tensors, 1>("functionSaved", "functionSaved(external node) -> Tensor[]")),

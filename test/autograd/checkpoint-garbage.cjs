@@ -34,9 +34,22 @@ function once(way) {
   }
 }
 
+/** V8 keeps the variables of a block together for all functions in it, so `fn` refers to its own result too. */
+function beside(useReentrant) {
+  const x = torch.ones([100], { requiresGrad: true });
+  const fn = (a) => a.exp();
+  functions++;
+  gone.register(fn, 0);
+  const loss = checkpoint(fn, x, { useReentrant }).sum();
+  const walk = (options) => loss.backward(options);
+  walk({ retainGraph: true });
+  walk();
+}
+
 async function main() {
   const before = torch.memory().allocatedBytes;
   for (let i = 0; i < 50; i++) once(i % 5);
+  for (let i = 0; i < 20; i++) beside(i % 2 === 0);
   const left = () => {
     const { tensors, allocatedBytes } = torch.memory();
     return { functions, anchors: goals.anchors.size, tensors, bytes: allocatedBytes - before };
