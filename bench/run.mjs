@@ -4,7 +4,7 @@
  *   node bench/run.mjs [--quick] [--types] [--build] [--write] [--only goals,ops,…] [--compare FILE] [--save FILE]
  *
  * `--quick --only goals` takes about a minute.
- * Markdown goes to stdout, progress to stderr; --write also writes bench/RESULTS.md, which the README quotes.
+ * Markdown goes to stdout, progress to stderr; --write also writes these sections of bench/RESULTS.md, which the README quotes.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -37,11 +37,10 @@ import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
 import { trainSection } from './sections/train.mjs';
 import { typesSection } from './sections/types.mjs';
-import { HEADING as SERVICE } from './service/report.mjs';
 import { confirmed, placeOf, pooled, RUNS, ratiosOf, toleranceFor } from './support/baseline.mjs';
 import { machine } from './support/machine.mjs';
 import { pythonWithTorch } from './support/python.mjs';
-import { writeAllBut } from './support/results.mjs';
+import { writeSections } from './support/results.mjs';
 
 const sections = {
   goals: goalsSection,
@@ -73,7 +72,7 @@ const usage = `usage: npm run bench -- [--quick] [--types] [--build] [--write] [
   --only    sections, by comma: ${Object.keys(sections).join(', ')}
   --types   also what the declarations cost the compiler
   --build   also what building costs (compiles the addon anew)
-  --write   writes bench/RESULTS.md too, which the README quotes
+  --write   writes these sections of bench/RESULTS.md too, which the README quotes
   --save    writes the ratios of ops and calls with their confidence to a file, as a baseline, from ${RUNS} runs
   --compare compares them with such a file, and fails if a ratio got worse beyond doubt in up to ${RUNS} runs`;
 
@@ -129,11 +128,13 @@ await runMain(async () => {
   const python = pythonWithTorch();
   if (python === undefined)
     say('No Python with torch was found, so the PyTorch columns stay empty (Debian: python3-torch).');
-  const parts = ['# Benchmarks', machine(plan.detail)];
+  const head = machine(plan.detail);
+  const parts = [];
   const measured = measurements(plan, python, chosen);
   for (const [name, section] of Object.entries(sections)) {
     if (chosen.has(name)) parts.push(await section(plan, measured, python));
   }
+  const measuredSections = parts.join('\n\n');
   /** The first is the run of the sections; each further one starts its programs anew. */
   const everything = new Set(['ops', 'calls']);
   let runs = 0;
@@ -153,9 +154,8 @@ await runMain(async () => {
     while (all.length < RUNS) all.push(await run());
     writeFileSync(options.save, `${JSON.stringify({ place, ratios: pooled(all) }, null, 2)}\n`);
   }
-  const text = `${parts.join('\n\n')}\n`;
-  process.stdout.write(text);
-  if (options.write) writeAllBut(text, SERVICE);
+  process.stdout.write(`${['# Benchmarks', head, ...parts].join('\n\n')}\n`);
+  if (options.write) writeSections(measuredSections, head);
   if (worse.length > 0) {
     throw new StepError(`--compare: worse than the baseline: ${worse.join('; ')}.`);
   }

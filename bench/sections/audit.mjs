@@ -20,7 +20,7 @@ const modes = Object.keys(asked);
 /** The adaptive sampler records every storage at first; later it has its budget. */
 const LATER = 'sample, after 12 s';
 /** The largest overhead allowed, in nanoseconds. */
-const goals = { counters: 100, full: 10_000 };
+const goals = { counters: 100, full: 5_000 };
 const leakAudit = inRoot('dist', 'cli', 'leak-audit.js');
 
 async function measure({ auditRounds: rounds, audited, auditWarmMs }) {

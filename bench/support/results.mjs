@@ -18,12 +18,17 @@ export function withSection(results, heading, section) {
   return join(sections.toSpliced(at < 0 ? sections.length : at, at < 0 ? 0 : 1, section.trimEnd()));
 }
 
-/** The new results, and of the old ones the section with this heading. @param {string} results @param {string} old */
-export function keeping(results, old, heading) {
-  return join([...separate(results), ...separate(old).filter(isOf(heading))]);
-}
+/**
+ * The results with each of these sections in place of the one of the same heading, or appended, below the lines of its run.
+ * @param {string} results @param {string} sections @param {string} run
+ */
+export const withSections = (results, sections, run) =>
+  separate(sections).reduce((all, section) => {
+    const [heading, ...rest] = section.split('\n\n');
+    return withSection(all, heading, [heading, run, ...rest].join('\n\n'));
+  }, results);
 
 /** @param {string} heading @param {string} section */
 export const writeSection = (heading, section) => writeFileSync(file, withSection(read(), heading, section));
-/** Writes all but the section with this heading. @param {string} results @param {string} heading */
-export const writeAllBut = (results, heading) => writeFileSync(file, keeping(results, read(), heading));
+/** @param {string} sections @param {string} run the lines of `machine` */
+export const writeSections = (sections, run) => writeFileSync(file, withSections(read(), sections, run));

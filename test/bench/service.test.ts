@@ -70,11 +70,11 @@ test('a trend is the slope of a line, with a wide margin for scattered points', 
 
 test('sections of different runs are kept', async () => {
   const old = '# R\\n\\nhead\\n\\n## A\\n\\na\\n\\n## S\\n\\nold\\n\\n## B\\n\\nb\\n';
-  const [replaced, added, kept] = await evaluated(
-    `{ withSection, keeping } from ${inBench('support/results.mjs')}`,
-    `[withSection('${old}', '## S', '## S\\n\\nnew\\n'), withSection('# R\\n', '## S', '## S\\n\\nnew'), keeping('# N\\n\\n## A\\n\\nx\\n', '${old}', '## S')]`,
+  const [replaced, added, several] = await evaluated(
+    `{ withSection, withSections } from ${inBench('support/results.mjs')}`,
+    `[withSection('${old}', '## S', '## S\\n\\nnew\\n'), withSection('# R\\n', '## S', '## S\\n\\nnew'), withSections('${old}', '## B\\n\\nx\\n\\n## N\\n\\ny', 'run')]`,
   );
   expect(replaced).toBe('# R\n\nhead\n\n## A\n\na\n\n## S\n\nnew\n\n## B\n\nb\n');
   expect(added).toBe('# R\n\n## S\n\nnew\n');
-  expect(kept).toBe('# N\n\n## A\n\nx\n\n## S\n\nold\n');
+  expect(several).toBe('# R\n\nhead\n\n## A\n\na\n\n## S\n\nold\n\n## B\n\nrun\n\nx\n\n## N\n\nrun\n\ny\n');
 });
