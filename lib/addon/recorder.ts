@@ -91,6 +91,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditTagKnown(labelId: number): boolean;
   /** The site of the stack that the last `auditTagKnown` did not know. */
   auditKnown(siteId: number): void;
+  /** Whether the running code is a microtask, for which V8 adds the functions that wait for it; true if that is not known. */
+  auditInMicrotask(): boolean;
   /** How many stacks of this environment were recognized. */
   auditRecognized(): number;
   auditDefineSite(json: string): number;

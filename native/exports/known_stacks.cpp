@@ -38,14 +38,17 @@ struct SampleFunctions {
   void (*stack_sample)(void* isolate, const Registers* state, void** frames, size_t limit, Sample* sample) = nullptr;
   void (*add_epilogue)(void* isolate, Collected collected, int types) = nullptr;
   CurrentIsolate current_isolate = nullptr;
+  bool (*runs_microtasks)(void* isolate) = nullptr;
 
   SampleFunctions() noexcept {
     find_in_v8(&stack_sample, "_ZN2v87Isolate14GetStackSampleERKNS_13RegisterStateEPPvmPNS_10SampleInfoE");
     find_in_v8(&add_epilogue, "_ZN2v87Isolate21AddGCEpilogueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEES2_");
     find_in_v8(&current_isolate);
+    find_in_v8(&runs_microtasks, "_ZN2v815MicrotasksScope19IsRunningMicrotasksEPNS_7IsolateE");
   }
   bool complete() const noexcept {
-    return stack_sample != nullptr && add_epilogue != nullptr && current_isolate != nullptr;
+    return stack_sample != nullptr && add_epilogue != nullptr && current_isolate != nullptr &&
+           runs_microtasks != nullptr;
   }
 };
 
@@ -186,6 +189,12 @@ void audit_known(const Napi::CallbackInfo& info) {
   known_stacks(env_number_of(info)).remember(info[0].As<Napi::Number>().Uint32Value());
 }
 
+// auditInMicrotask(): boolean
+Napi::Value audit_in_microtask(const Napi::CallbackInfo& info) {
+  const SampleFunctions& v8 = sample_functions();
+  return Napi::Boolean::New(info.Env(), !v8.complete() || v8.runs_microtasks(v8.current_isolate()));
+}
+
 // auditRecognized(): number of stacks that were recognized by their addresses, for tests.
 Napi::Value audit_recognized(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(known_stacks(env_number_of(info)).recognized()));
@@ -197,6 +206,7 @@ void export_known_stacks(Napi::Env env, Napi::Object exports, uint32_t env_numbe
   void* const number = reinterpret_cast<void*>(static_cast<uintptr_t>(env_number));
   exports.Set("auditTagKnown", Napi::Function::New<audit_tag_known>(env, "auditTagKnown", number));
   exports.Set("auditKnown", Napi::Function::New<audit_known>(env, "auditKnown", number));
+  exports.Set("auditInMicrotask", Napi::Function::New<audit_in_microtask>(env, "auditInMicrotask"));
   exports.Set("auditRecognized", Napi::Function::New<audit_recognized>(env, "auditRecognized", number));
 }
 

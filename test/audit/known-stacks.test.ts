@@ -2,6 +2,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import * as vm from 'node:vm';
 import { readCapture } from '../../cli/capture/reader';
 import type * as StackModule from '../../lib/observe/audit/stack';
 import { LIB } from '../support/torch';
@@ -26,12 +27,19 @@ test('every tensor has the stack that made it: callers, recursion, async functio
     if (allocatedTensors.at(-1) === 0) continue;
     const named = frames.find(
       ({ file: at, function: name }) =>
-        at.startsWith('/short/') || ['first', 'second', 'third', 'fourth', 'tick'].includes(name),
+        at.startsWith('/short/') || ['first', 'second', 'third', 'fourth', 'fifth', 'tick'].includes(name),
     );
     const name = named?.file.startsWith('/short/') ? named.file : (named?.function ?? 'unknown');
     made[name] = (made[name] ?? 0) + allocatedTensors.at(-1)!;
   }
-  const expected: Record<string, number> = { first: 534, second: 400, third: 1000, fourth: 3000, tick: 4000 };
+  const expected: Record<string, number> = {
+    first: 534,
+    second: 400,
+    third: 1000,
+    fourth: 3000,
+    fifth: 4000,
+    tick: 4000,
+  };
   for (let round = 10; round < 40; round++) for (let i = 10; i < 50; i++) expected[`/short/${round}-${i}.js`] = 100;
   const threads = 2;
   expect(made).toEqual(Object.fromEntries(Object.entries(expected).map(([name, count]) => [name, threads * count])));
@@ -39,7 +47,10 @@ test('every tensor has the stack that made it: callers, recursion, async functio
   // Most stacks of the callbacks and of the short-lived functions are known; without V8's functions none is.
   const recognized = stdout.match(/^\{.*\}$/gm)!.map((line) => JSON.parse(line));
   expect(recognized.map(({ thread }) => thread)).toEqual([0, 1]);
-  for (const thread of recognized) expect(thread.recognized).toBeGreaterThan(20_000);
+  for (const { inTicks, recognized: all } of recognized) {
+    expect(all).toBeGreaterThan(20_000);
+    expect(inTicks).toBeGreaterThan(2000);
+  }
 });
 
 describe('whether return addresses determine a stack', () => {
@@ -48,7 +59,8 @@ describe('whether return addresses determine a stack', () => {
   test('they do if no frame is missing on the stack', async () => {
     const inCallback = await new Promise<boolean>((resolve) => setImmediate(() => resolve(here())));
     const deep = (n: number): boolean => (n === 0 ? here() : deep(n - 1));
-    expect([inCallback, deep(30)]).toEqual([true, true]);
+    const inTick = await new Promise<boolean>((resolve) => process.nextTick(() => resolve(here())));
+    expect([inCallback, inTick, deep(30)]).toEqual([true, true, true]);
   });
 
   test('they do not where V8 adds the functions that wait', async () => {
@@ -59,6 +71,13 @@ describe('whether return addresses determine a stack', () => {
     const waits = async () => await leaf();
     expect([await waits(), await Promise.resolve().then(here)]).toEqual([false, false]);
     const queued = await new Promise<boolean>((resolve) => queueMicrotask(() => resolve(here())));
-    expect(queued).toBe(false);
+    const behindTick = await new Promise<boolean>((resolve) => {
+      process.nextTick(() => queueMicrotask(() => resolve(here())));
+    });
+    const inContext = await new Promise<boolean>((resolve) => {
+      const context = vm.createContext({ done: () => resolve(here()) }, { microtaskMode: 'afterEvaluate' });
+      vm.runInContext('Promise.resolve().then(() => done())', context);
+    });
+    expect([queued, behindTick, inContext]).toEqual([false, false, false]);
   });
 });

@@ -72,8 +72,10 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
   };
 }
 
-/** The queue of microtasks, in which V8 adds the functions that wait for the running one. */
+/** What runs microtasks, to whose frames V8 adds the functions that wait for the running one, and ticks. */
 const TASK_QUEUES = 'node:internal/process/task_queues';
+/** Its functions may run microtasks of a context's own queue. */
+const CONTEXTS = 'node:vm';
 /** What evaluates a module, once. */
 const MODULES = 'node:internal/modules/';
 
@@ -84,7 +86,8 @@ function hasAddresses(sites: readonly CallSite[], isFull: boolean): boolean {
   if (isFull && last === sites.length - 1) return true;
   for (let i = 0; i <= last; i++) {
     const file = fileAt(i);
-    if (file === TASK_QUEUES || file.startsWith('wasm:')) return false;
+    if (file === TASK_QUEUES && native.auditInMicrotask()) return false;
+    if (file === CONTEXTS || file.startsWith('wasm:')) return false;
     if (file.startsWith(MODULES)) return true;
   }
   return last >= 0 && isInternal(fileAt(last)); // a callback of Node, which does not run in a microtask
