@@ -75,6 +75,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditStop(reason: string): void;
   /** The depth of stacks; 0 without a recording. */
   auditDepth(): number;
+  /** Whether a recording has every tensor. */
+  auditRecordsAll(): boolean;
   /**
    * Opens the socket for `leak-audit attach`, once per process; returns the reason if it failed. `variable`: the value of
    * LIBTORCH_NODE_ATTACH in this environment.
@@ -87,10 +89,13 @@ export interface AuditNative extends WatchNative, HeapNative {
   /** Reports the contents of autograd graphs to a recording. `collected`: right after a full collection. */
   auditCensus(collected: boolean): void;
   auditTag(siteId: number, labelId: number): void;
-  /** The same with the site of the running stack, if its return addresses are known; false: nothing was done. */
-  auditTagKnown(labelId: number): boolean;
-  /** The site of the stack that the last `auditTagKnown` did not know. */
-  auditKnown(siteId: number): void;
+  /**
+   * The same with the site of the running stack, if its return addresses are known, alone or with the functions that wait for it
+   * (`waiting`; 0: those are not known). False: nothing was done.
+   */
+  auditTagKnown(labelId: number, waiting: number): boolean;
+  /** The site of the stack that the last `auditTagKnown` did not know. `waiting`: 0 if its return addresses determine it. */
+  auditKnown(siteId: number, waiting: number): void;
   /** Whether the running code is a microtask, for which V8 adds the functions that wait for it; true if that is not known. */
   auditInMicrotask(): boolean;
   /** How many stacks of this environment were recognized. */

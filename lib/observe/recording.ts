@@ -14,6 +14,7 @@ import { watchGraphs } from './audit/graphs';
 import { answerHeap, claimFiles, leaveHeap } from './audit/heap';
 import { currentLabel, labelsOf } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
+import { followContinuations, waitingNow } from './audit/waiting';
 import { isWatched, tagWatched } from './watch';
 
 const VARIABLE = 'LIBTORCH_NODE_AUDIT';
@@ -103,14 +104,15 @@ export function captureSite(native: AuditNative): void {
   const isAlone = native.recordingHere === true && announcer?.on !== true && !isWatched(native);
   const mayBeKnown = callSite === undefined && isAlone;
   const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
-  if (!mayBeKnown || !native.auditTagKnown(labelId)) {
+  if (!mayBeKnown || !native.auditTagKnown(labelId, waitingNow())) {
     const depth = native.auditDepth();
     const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
     if (depth > 0) {
       if (native.recordingHere !== true) follow?.();
       const site = numberOf(native, stack);
       native.auditTag(site, labelId);
-      if (mayBeKnown && stack.hasAddresses?.()) native.auditKnown(site);
+      const waiting = mayBeKnown ? stack.waiting?.() : undefined;
+      if (waiting !== undefined) native.auditKnown(site, waiting);
     }
     tagWatched(native, stack, labelsOf(labelId));
     if (announcer?.on) announcer.announce(stack);
@@ -182,6 +184,7 @@ class Watcher {
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const graphs = watchGraphs((collected) => native.auditCensus(collected));
+    const unfollow = native.auditRecordsAll() ? followContinuations() : undefined;
     let looked = performance.now();
     const watch = () => {
       if (native.auditDepth() === 0) return this.stop(); // the end was reported to another copy of the library
@@ -212,6 +215,7 @@ class Watcher {
       clearInterval(census);
       checkIfLate = undefined;
       collections.stop();
+      unfollow?.();
       process.off('exit', atExit);
     };
     watch();

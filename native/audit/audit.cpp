@@ -239,6 +239,8 @@ bool mark(const std::string& name) noexcept {
 
 int depth() noexcept { return state().depth.load(std::memory_order_relaxed); }
 
+bool records_all() noexcept { return depth() > 0 && state().mode.load(std::memory_order_relaxed) == Options::Full; }
+
 void set_follower(void (*notify)()) noexcept { state().notify.store(notify); }
 
 Snapshot take_snapshot(size_t max_sites) {

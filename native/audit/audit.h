@@ -160,6 +160,9 @@ void set_dtypes(const std::vector<std::string>* names) noexcept;
 // Number of frames per stack; 0 while no capture runs.
 int depth() noexcept;
 
+// Whether a capture runs that records every tensor.
+bool records_all() noexcept;
+
 // `notify` is called after each start and stop, on any thread. It must not block. Set once.
 void set_follower(void (*notify)()) noexcept;
 

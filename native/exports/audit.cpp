@@ -81,6 +81,9 @@ void audit_stop(const Napi::CallbackInfo& info) {
 // auditDepth(): number, the frames per stack; 0 while no capture runs.
 Napi::Value audit_depth(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
 
+// auditRecordsAll(): boolean, whether a capture records every tensor.
+Napi::Value audit_records_all(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), records_all()); }
+
 // auditListen(variable: string | undefined, isMainThread: boolean): string | undefined, the reason for a failure, once.
 // Listens for `leak-audit attach` and similar. `variable`: LIBTORCH_NODE_ATTACH in this environment.
 Napi::Value audit_listen(const Napi::CallbackInfo& info) {
@@ -188,6 +191,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   export_source_maps(env, exports);
   export_known_stacks(env, exports, env_number);
   exports.Set("auditDepth", Napi::Function::New<audit_depth>(env, "auditDepth"));
+  exports.Set("auditRecordsAll", Napi::Function::New<audit_records_all>(env, "auditRecordsAll"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
   exports.Set("auditScope", Napi::Function::New<audit_scope>(env, "auditScope", number));

@@ -72,7 +72,8 @@ constexpr size_t kMaxFrames = 64;
 constexpr size_t kMaxStacks = 65'536;
 // A known stack is captured again at its first uses and at one of so many later ones, to compare its site.
 constexpr uint32_t kFirstChecks = 2, kUsesPerCheck = 256;
-// If less than a quarter of so many stacks is known, the next ones are not looked up: those of async code never are.
+// If less than a quarter of so many stacks is known, the next ones are not looked up: those of async code whose waiting
+// functions are not known never are.
 constexpr uint32_t kTries = 256, kRest = 2048;
 
 // Thread: that of the environment.
@@ -86,8 +87,9 @@ class KnownStacks {
   uint32_t env_number() const noexcept { return env_number_; }
   uint64_t recognized() const noexcept { return recognized_; }
 
-  // The site of the running stack, of which `depth` frames are recorded; 0: unknown, or to be captured again.
-  uint32_t find(int depth) {
+  // The site of the running stack, of which `depth` frames are recorded; 0: unknown, or to be captured again. `waiting`
+  // stands for the functions that wait for it; 0: they are not known.
+  uint32_t find(int depth, uint32_t waiting) {
     pending_ = 0;
     if (is_ambiguous.load(std::memory_order_relaxed) || !sample_functions().complete()) return 0;
     if (resting_ > 0) {
@@ -95,24 +97,25 @@ class KnownStacks {
       return 0;
     }
     forget_moved();
-    const uint64_t key = key_of_stack(depth);
-    if (key == 0) return 0;
-    const auto at = stacks_.find(key);
+    const uint64_t addresses = hash_of_stack(depth);
+    if (addresses == 0) return 0;
+    auto at = stacks_.find(addresses);
+    if (at == stacks_.end() && waiting != 0) at = stacks_.find(key_of(addresses, waiting));
     const bool is_known = at != stacks_.end();
     count_try(is_known);
     if (is_known && ++at->second.uses > kFirstChecks && at->second.uses % kUsesPerCheck != 0) {
       ++recognized_;
       return at->second.site;
     }
-    pending_ = key;
+    pending_ = addresses;
     return 0;
   }
 
-  // The site of the stack that the last find() did not give.
-  void remember(uint32_t site) {
+  // The site of the stack that the last find() did not give, which its addresses determine together with `waiting`.
+  void remember(uint32_t site, uint32_t waiting) {
     if (pending_ == 0 || collections_ != collections.load(std::memory_order_relaxed)) return;
     if (stacks_.size() >= kMaxStacks) stacks_.clear();
-    const auto [at, is_new] = stacks_.try_emplace(pending_, Known{site, 0});
+    const auto [at, is_new] = stacks_.try_emplace(key_of(pending_, waiting), Known{site, 0});
     if (!is_new && at->second.site != site) is_ambiguous.store(true);
     pending_ = 0;
   }
@@ -138,7 +141,7 @@ class KnownStacks {
   }
 
   // A hash of the return addresses, in interpreted code of the positions in its bytecode; 0 without any.
-  static uint64_t key_of_stack(int depth) noexcept {
+  static uint64_t hash_of_stack(int depth) noexcept {
     const SampleFunctions& v8 = sample_functions();
     Registers registers;
     registers.pc = __builtin_return_address(0);
@@ -149,11 +152,15 @@ class KnownStacks {
     const size_t count = std::min(sample.frames, kMaxFrames);
     if (count == 0) return 0;
     uint64_t key = static_cast<uint64_t>(depth);
-    for (size_t i = 0; i < count; ++i) {
-      key = (key ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x9E3779B97F4A7C15;
-      key ^= key >> 29;
-    }
+    for (size_t i = 0; i < count; ++i) key = mixed(key, reinterpret_cast<uintptr_t>(frames[i]));
     return key;
+  }
+  static uint64_t key_of(uint64_t addresses, uint32_t waiting) noexcept {
+    return waiting == 0 ? addresses : mixed(addresses, waiting);
+  }
+  static uint64_t mixed(uint64_t key, uint64_t value) noexcept {
+    key = (key ^ value) * 0x9E3779B97F4A7C15;
+    return key ^ key >> 29;
   }
 
   const uint32_t env_number_;
@@ -175,18 +182,21 @@ KnownStacks& known_stacks(uint32_t env_number) {
   return *stacks;
 }
 
-// auditTagKnown(labelId: number): boolean. Tags the pending tensors with the site of the running stack if it is known.
+// auditTagKnown(labelId: number, waiting: number): boolean. Tags the pending tensors with the site of the running stack
+// if it is known.
 Napi::Value audit_tag_known(const Napi::CallbackInfo& info) {
   const uint32_t env_number = env_number_of(info);
   const int frames = depth();
-  const uint32_t site = frames > 0 ? known_stacks(env_number).find(frames) : 0;
+  const uint32_t waiting = info[1].As<Napi::Number>().Uint32Value();
+  const uint32_t site = frames > 0 ? known_stacks(env_number).find(frames, waiting) : 0;
   if (site != 0) tag_pending(env_number, site, info[0].As<Napi::Number>().Uint32Value());
   return Napi::Boolean::New(info.Env(), site != 0);
 }
 
-// auditKnown(siteId: number): void. The site of the stack that the last auditTagKnown did not know.
+// auditKnown(siteId: number, waiting: number): void. The site of the stack that the last auditTagKnown did not know.
 void audit_known(const Napi::CallbackInfo& info) {
-  known_stacks(env_number_of(info)).remember(info[0].As<Napi::Number>().Uint32Value());
+  const uint32_t waiting = info[1].As<Napi::Number>().Uint32Value();
+  known_stacks(env_number_of(info)).remember(info[0].As<Napi::Number>().Uint32Value(), waiting);
 }
 
 // auditInMicrotask(): boolean

@@ -5,6 +5,7 @@ import { generatedFolder, native } from '../../addon/native';
 import { restoring } from '../../errors/turn';
 import { noteMap } from './running-maps';
 import { nameOfScript, scriptPath } from './script-path';
+import { noteWaiting } from './waiting';
 
 export interface Frame {
   file: string;
@@ -21,8 +22,11 @@ export interface Stack {
   key: number;
   /** The frames, innermost first. Call it immediately: call sites must not outlive the capture. */
   frames(): Frame[];
-  /** Whether the return addresses on the stack determine the frames: V8 takes async ones from elsewhere. Call it immediately, too. */
-  hasAddresses?(): boolean;
+  /**
+   * What determines the frames besides the return addresses on the stack: a number for the functions that wait for the running one,
+   * which V8 takes from elsewhere, 0 for nothing; undefined if that is not known. Call it immediately, too.
+   */
+  waiting?(): number | undefined;
 }
 
 /** This package's own folders (dist/lib, and the wrappers of the binding), whose frames at the top are skipped. */
@@ -58,7 +62,7 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
   let b = 0x9747b28c;
   for (let i = first; i < end; i++) {
     const site = sites[i]!;
-    const position = Math.imul(scriptOf(site).id, 0x9e3779b1) ^ site.getPosition();
+    const position = placeOf(site);
     a = Math.imul(a ^ position, 0x01000193);
     a ^= a >>> 15;
     b = Math.imul(b + position, 0x5bd1e995);
@@ -68,29 +72,35 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
   return {
     key,
     frames: () => sites.slice(first, end).map((site, i) => toFrame(site, sites[first + i + 1])),
-    hasAddresses: () => hasAddresses(sites, sites.length === limit),
+    waiting: () => waitingOf(sites, sites.length === limit),
   };
 }
 
-/** What runs microtasks, to whose frames V8 adds the functions that wait for the running one, and ticks. */
-const TASK_QUEUES = 'node:internal/process/task_queues';
+const placeOf = (site: CallSite) => Math.imul(scriptOf(site).id, 0x9e3779b1) ^ site.getPosition();
+
 /** Its functions may run microtasks of a context's own queue. */
 const CONTEXTS = 'node:vm';
 /** What evaluates a module, once. */
 const MODULES = 'node:internal/modules/';
 
-function hasAddresses(sites: readonly CallSite[], isFull: boolean): boolean {
+function waitingOf(sites: readonly CallSite[], isFull: boolean): number | undefined {
   const fileAt = (i: number) => scriptOf(sites[i]!).file;
   let last = sites.length - 1;
-  for (; last >= 0 && sites[last]!.isAsync(); last--) if (!isInternal(fileAt(last))) return false;
-  if (isFull && last === sites.length - 1) return true;
+  while (last >= 0 && sites[last]!.isAsync()) last--;
+  const waiting = sites.slice(last + 1);
+  if (isFull && waiting.length === 0) return 0;
+  const isModule = waiting.every((site) => isInternal(scriptOf(site).file));
   for (let i = 0; i <= last; i++) {
     const file = fileAt(i);
-    if (file === TASK_QUEUES && native.auditInMicrotask()) return false;
-    if (file === CONTEXTS || file.startsWith('wasm:')) return false;
-    if (file.startsWith(MODULES)) return true;
+    if (file === CONTEXTS || file.startsWith('wasm:')) return undefined;
+    if (isModule && file.startsWith(MODULES)) return 0;
   }
-  return last >= 0 && isInternal(fileAt(last)); // a callback of Node, which does not run in a microtask
+  if (!native.auditInMicrotask()) return waiting.length === 0 ? 0 : undefined;
+  if (isFull) return undefined; // more functions may wait
+  const hash = waiting.reduce((all, site) => Math.imul(all ^ placeOf(site), 0x01000193) ^ (all >>> 15), 0x811c9dc5);
+  const number = (hash | 1) >>> 0;
+  noteWaiting(number);
+  return number;
 }
 
 function capture(limit: number, below: (...args: never[]) => unknown): CallSite[] {
