@@ -181,9 +181,8 @@ export class StreamSource implements Source {
 /** The iterator of a `for await` loop. */
 export class AsyncPass implements AsyncIterableIterator<any> {
   #ended = false;
-  /** The last call, while it is under way: calls run one after the other. */
+  /** The last call, while it or one before it is under way: calls run one after the other. */
   #last: Promise<unknown> | null = null;
-  #under = 0;
   /** Whether a batch, or the end of the pass, took longer than it may. */
   #tooLate = false;
 
@@ -196,11 +195,11 @@ export class AsyncPass implements AsyncIterableIterator<any> {
   ) {}
 
   next(): Promise<IteratorResult<any>> {
-    return this.#under === 0 ? this.#step() : this.#queue(() => this.#step());
+    return this.#inTurn(() => this.#step());
   }
 
   return(value?: any): Promise<IteratorResult<any>> {
-    return this.#under === 0 ? this.#stop(value) : this.#queue(() => this.#stop(value));
+    return this.#inTurn(() => this.#stop(value));
   }
 
   [Symbol.asyncIterator](): this {
@@ -212,27 +211,23 @@ export class AsyncPass implements AsyncIterableIterator<any> {
     await this.return();
   }
 
-  #queue<T>(run: () => Promise<T>): Promise<T> {
-    return this.#follow((this.#last ?? Promise.resolve()).then(run, run));
-  }
-
-  #follow<T>(call: Promise<T>): Promise<T> {
-    this.#under++;
+  #inTurn<T>(run: () => T | Promise<T>): Promise<T> {
+    const call = this.#last === null ? run() : this.#last.then(run, run);
+    if (!(call instanceof Promise)) return Promise.resolve(call);
     this.#last = call;
     const over = (): void => {
-      if (--this.#under === 0) this.#last = null;
+      if (this.#last === call) this.#last = null;
     };
     call.then(over, over);
     return call;
   }
 
-  #step(): Promise<IteratorResult<any>> {
-    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
+  #step(): IteratorResult<any> | Promise<IteratorResult<any>> {
+    if (this.#ended) return { value: undefined, done: true };
     try {
       this.limits.signal?.throwIfAborted();
       const value = this.source.next();
-      if (!isPromise(value)) return Promise.resolve(this.#result(value));
-      return this.#follow(this.#wait(value));
+      return isPromise(value) ? this.#wait(value) : this.#result(value);
     } catch (error) {
       return this.#fail(error);
     }

@@ -1,0 +1,19 @@
+/** Passes of a DataLoader that a program ends, or asks, in unusual ways. */
+import { torch } from '../support/torch';
+
+const { DataLoader } = torch.utils.data;
+
+test('a call of next between others that wait keeps its turn', async () => {
+  const reads: (() => void)[] = [];
+  const getItem = (index: number) => new Promise<number>((resolve) => reads.push(() => resolve(index)));
+  const pass = new DataLoader({ length: 4, getItem }, { collateFn: ([sample]) => sample })[Symbol.asyncIterator]();
+  const steps = [pass.next(), pass.next(), pass.next()];
+  reads[0]!();
+  await steps[0];
+  steps.push(pass.next(), pass.next());
+  for (let read = 1; read < 4; read++) {
+    while (reads.length <= read) await new Promise(setImmediate);
+    reads[read]!();
+  }
+  expect((await Promise.all(steps)).map(({ value }) => value)).toEqual([0, 1, 2, 3, undefined]);
+});
