@@ -312,22 +312,29 @@ export class SyncPass implements IterableIterator<any> {
 
   next(): IteratorResult<any> {
     if (this.#ended) return { value: undefined, done: true };
-    let ok = false;
     try {
       this.signal?.throwIfAborted();
       const value = this.source.next();
       refuseAsync(value);
-      ok = true;
       if (value !== END) {
         this.progress.give();
         return { value, done: false };
       }
-    } finally {
-      if (!ok) this.return();
+    } catch (error) {
+      this.#fail(error);
     }
     this.#ended = true;
     this.progress.finish();
     return { value: undefined, done: true };
+  }
+
+  #fail(error: unknown): never {
+    try {
+      this.return();
+    } catch {
+      // The first error is the one to report.
+    }
+    throw error;
   }
 
   return(value?: any): IteratorResult<any> {

@@ -17,3 +17,25 @@ test('a call of next between others that wait keeps its turn', async () => {
   }
   expect((await Promise.all(steps)).map(({ value }) => value)).toEqual([0, 1, 2, 3, undefined]);
 });
+
+test('the error of a batch is reported, not that of the end of its dataset', async () => {
+  const dataset = {
+    *[Symbol.iterator]() {
+      try {
+        for (;;) yield 1;
+      } finally {
+        // biome-ignore lint/correctness/noUnsafeFinally: what the test is about
+        throw new Error('at the end');
+      }
+    },
+  };
+  const collateFn = () => {
+    throw new Error('in the batch');
+  };
+  const loader = new DataLoader(dataset, { collateFn });
+  expect(() => [...loader]).toThrow('in the batch');
+  await expect(loader[Symbol.asyncIterator]().next()).rejects.toThrow('in the batch');
+  expect(() => {
+    for (const _ of new DataLoader(dataset)) break;
+  }).toThrow('at the end');
+});
