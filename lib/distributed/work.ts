@@ -86,19 +86,10 @@ export function run<T>(call: Call, work: Work): Promise<T> {
   requireFit(call, work);
   if (call.isStep) return start(call, work);
   const isPoint = work.kind === Kind.Send || work.kind === Kind.Recv;
+  if (isPoint) return start(call, work);
   // A monitored barrier must name the ranks that do not come: it cannot wait for them before.
-  if (call.group.checks && !isPoint && work.kind !== Kind.MonitoredBarrier) return compared(call, work);
-  const { busy } = call.group;
-  if (busy === null || isPoint) return start(call, work);
-  // Every rank has the same order, so every rank waits here.
-  const { kept, give, free } = keeping(work);
-  return abortable(
-    call,
-    given(
-      busy.then(() => start<T>(again(call), kept)),
-      give,
-    ).finally(free),
-  );
+  const compares = call.group.checks && work.kind !== Kind.MonitoredBarrier;
+  return compares || call.group.busy !== null ? inOrder(call, work, compares) : start(call, work);
 }
 
 /** The same work on handles of its own, as the program may dispose its tensors before the work starts. */
@@ -138,11 +129,14 @@ export function abortable<T>({ signal }: Call, result: Promise<T>): Promise<T> {
   });
 }
 
-/** Compares the calls of all ranks, then starts the collective. What the program disposes meanwhile is kept. */
-function compared<T>(call: Call, work: Work): Promise<T> {
+/**
+ * Starts the collective behind those in progress, as every rank does, and with `compares` once the ranks have compared it. What the
+ * program disposes meanwhile is kept.
+ */
+function inOrder<T>(call: Call, work: Work, compares: boolean): Promise<T> {
   const { kept, give, free } = keeping(work);
   const steps = async (step: Call): Promise<{ ended: Promise<T> }> => {
-    await agree(step, kept, (exchange) => start(step, exchange));
+    if (compares) await agree(step, kept, (exchange) => start(step, exchange));
     return { ended: start(step, kept) };
   };
   const result = queued({ ...call, signal: undefined }, steps).then(({ ended }) => ended);
@@ -157,7 +151,7 @@ export function inSteps<T>(call: Call, root: number, steps: (call: Call) => Prom
   });
 }
 
-/** Runs several collectives, whose order among those of the group must be the same on all ranks. */
+/** Runs collectives in several turns of the event loop. Their order among those of the group must be the same on all ranks. */
 function queued<T>(call: Call, steps: (call: Call) => Promise<T>): Promise<T> {
   const { group, signal } = call;
   if (signal?.aborted) return Promise.reject(signal.reason); // before anything is sent

@@ -10,6 +10,10 @@ test.each([2, 3])('unusual tensors and calls that differ do not end a process, o
   expectDone(await nodes('unusual.mjs', size));
 });
 
+test('calls that the ranks do not compare start in the order of the program', async () => {
+  expectDone(await nodes('unchecked.mjs', 2));
+});
+
 test('a rank in Python and a rank in Node take part in the same collectives', async () => {
   expectDone(
     await together((method) => [
