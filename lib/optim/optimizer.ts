@@ -144,6 +144,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     const result = inGradMode(true, () => asUser(closure));
     refusePromise(fn, result);
     this.#demandLive(fn);
+    demandGroups(fn, this.paramGroups);
     return result;
   }
 
@@ -167,7 +168,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       if (state === undefined || isEmpty(state)) {
         // An empty one stays the same object: it may be that of the same parameter earlier in this group.
         state ??= {};
-        for (const [key, value] of Object.entries(this.begin(parameter, group, grad))) {
+        for (const [key, value] of Object.entries(this.#begun(parameter, group, grad))) {
           state[key] = isTensor(value) ? owned(value) : value;
         }
         setOf.call(this.state, parameter, state);
@@ -178,12 +179,20 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
     if (!this._updateAll(due, group)) {
       for (const { parameter, grad, state } of due) {
         ownScope(() => {
-          this.update(parameter, grad, state, group);
+          refusePromise(this._name('update'), this.update(parameter, grad, state, group));
         });
       }
     }
     // As in Python, a parameter that needs no state has no entry.
     for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
+  }
+
+  /** The result of `begin`, which a class of the program may define. */
+  #begun(parameter: Tensor, group: ParamGroup<O>, grad: Tensor): ParamState {
+    const state: unknown = this.begin(parameter, group, grad);
+    refusePromise(this._name('begin'), state);
+    if (typeof state === 'object' && state !== null && !isTensor(state)) return state as ParamState;
+    throw argumentError(this._name('begin'), 'result', 'an object', state);
   }
 
   /** @internal Refuses options of groups that were given values of another kind. */

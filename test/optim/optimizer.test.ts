@@ -150,6 +150,20 @@ describe('step', () => {
     expect([p.toArray(), first.state.size, second.state.size]).toEqual([[1], 0, 0]);
   });
 
+  it('checks groups that the closure has changed', () => {
+    const p = withGrad(1);
+    const optimizer: any = new untyped.optim.SGD([p, withGrad(2)], { lr: 1 });
+    expect(codeOf(() => optimizer.step(() => void optimizer.paramGroups[0].params.push(1)))).toBe('ERR_TORCH_ARGUMENT');
+    expect(
+      codeOf(() =>
+        optimizer.step(() => {
+          optimizer.paramGroups = null;
+        }),
+      ),
+    ).toBe('ERR_TORCH_ARGUMENT');
+    expect(p.toArray()).toEqual([1]);
+  });
+
   it('updates a parameter that is there twice one time after the other, as Python does', () => {
     const [p, q] = [withGrad(1), withGrad(5)];
     const optimizer = new optim.SGD([p, p, q], { lr: 0.5, momentum: 0.5, nesterov: true });
@@ -265,6 +279,20 @@ test('a state dict that does not fit is refused, and changes nothing', () => {
   // Plain objects and the Maps of torch.load are the same.
   optimizer.loadStateDict({ ...good, state: Object.fromEntries(good.state) });
   expect(optimizer.state.size).toBe(2);
+});
+
+test('a class of one’s own whose begin or update cannot be used is a coded error', () => {
+  const stepWith = (own: object) => {
+    class Own extends untyped.optim.Optimizer {}
+    Object.assign(Own.prototype, { begin: () => ({}), update: () => {} }, own);
+    return thrown(() => new (Own as any)([withGrad(1)], {}).step());
+  };
+  expect(stepWith({ begin: () => undefined })).toMatchObject({
+    code: 'ERR_TORCH_ARGUMENT',
+    message: "optim.Own.begin: argument 'result': expected an object, got undefined",
+  });
+  expect(stepWith({ begin: async () => ({}) })).toMatchObject({ code: 'ERR_TORCH_ASYNC_MODE' });
+  expect(stepWith({ update: async () => {} })).toMatchObject({ code: 'ERR_TORCH_ASYNC_MODE' });
 });
 
 test('a class of one’s own has begin and update', () => {
