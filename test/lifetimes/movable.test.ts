@@ -118,6 +118,50 @@ describe('torch.tensors, the protocol of classes', () => {
   });
 });
 
+test('a Map or a Set of a class with a tag or an iterator of its own, and what only stands for one', () => {
+  class Tagged extends Map<string, unknown> {
+    override get [Symbol.toStringTag]() {
+      return 'Tagged';
+    }
+  }
+  class Values extends Map<string, unknown> {
+    override [Symbol.iterator]() {
+      return this.values() as never;
+    }
+  }
+  class TaggedSet extends Set<unknown> {
+    override get [Symbol.toStringTag]() {
+      return 'Tagged';
+    }
+  }
+  const like = (t: unknown) => ({
+    [Symbol.toStringTag]: 'Map',
+    *[Symbol.iterator]() {
+      yield ['t', t];
+    },
+  });
+  const bare = (t: unknown) => ({ [Symbol.toStringTag]: 'Map', t });
+  const entry = (t: unknown): [string, unknown][] => [['t', t]];
+  const makers = [
+    (t: unknown) => new Tagged(entry(t)),
+    (t: unknown) => new Values(entry(t)),
+    (t: unknown) => new TaggedSet([t]),
+    like,
+    bare,
+  ];
+  balanced(() => {
+    for (const make of makers) {
+      let t: any;
+      torch.scope(() => {
+        t = ones();
+        return make(t);
+      });
+      expect(t.disposed).toBe(false);
+      t.dispose();
+    }
+  });
+});
+
 test('depth, cycles, values of another realm, and deep nesting without deep recursion', () => {
   balanced(() => {
     const result: any = torch.scope(() => {
