@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "native/audit/audit.h"
 #include "native/v8/symbols.h"
@@ -64,6 +65,14 @@ void note_collected(void*, int type, int) noexcept {
   if (type != kScavenge) collections.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Counts the collections of this thread from now on. Once: V8 takes the same callback again, and calls it as often. A
+// thread may have several environments (Jest loads the library many times), but has one isolate.
+void count_collections() noexcept {
+  thread_local bool counts = false;
+  if (std::exchange(counts, true)) return;
+  sample_functions().add_epilogue(sample_functions().current_isolate(), &note_collected, kAllCollections);
+}
+
 // Whether one set of addresses stood for two sites: addresses are no longer used.
 std::atomic<bool> is_ambiguous{false};
 
@@ -76,13 +85,12 @@ constexpr uint32_t kFirstChecks = 2, kUsesPerCheck = 256;
 // functions are not known never are.
 constexpr uint32_t kTries = 256, kRest = 2048;
 
-// Thread: that of the environment.
+// Lifetime: that of its environment, whose cleanup hook deletes it. Thread: the environment's.
 class KnownStacks {
  public:
-  explicit KnownStacks(uint32_t env_number) : env_number_(env_number) {
-    if (!sample_functions().complete()) return;
-    sample_functions().add_epilogue(sample_functions().current_isolate(), &note_collected, kAllCollections);
-  }
+  explicit KnownStacks(uint32_t env_number) : env_number_(env_number) {}
+  KnownStacks(const KnownStacks&) = delete;
+  KnownStacks& operator=(const KnownStacks&) = delete;
 
   uint32_t env_number() const noexcept { return env_number_; }
   uint64_t recognized() const noexcept { return recognized_; }
@@ -96,6 +104,7 @@ class KnownStacks {
       --resting_;
       return 0;
     }
+    count_collections();
     forget_moved();
     const uint64_t addresses = hash_of_stack(depth);
     if (addresses == 0) return 0;
@@ -171,32 +180,25 @@ class KnownStacks {
   uint32_t tries_ = 0, hits_ = 0, resting_ = 0;
 };
 
-uint32_t env_number_of(const Napi::CallbackInfo& info) noexcept {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
-}
+KnownStacks& stacks_of(const Napi::CallbackInfo& info) noexcept { return *static_cast<KnownStacks*>(info.Data()); }
 
-// Those of the environment. A thread has one environment at a time.
-KnownStacks& known_stacks(uint32_t env_number) {
-  thread_local std::optional<KnownStacks> stacks;
-  if (!stacks || stacks->env_number() != env_number) stacks.emplace(env_number);
-  return *stacks;
-}
+void destroy_stacks(void* stacks) { const std::unique_ptr<KnownStacks> owned(static_cast<KnownStacks*>(stacks)); }
 
 // auditTagKnown(labelId: number, waiting: number): boolean. Tags the pending tensors with the site of the running stack
 // if it is known.
 Napi::Value audit_tag_known(const Napi::CallbackInfo& info) {
-  const uint32_t env_number = env_number_of(info);
+  KnownStacks& stacks = stacks_of(info);
   const int frames = depth();
   const uint32_t waiting = info[1].As<Napi::Number>().Uint32Value();
-  const uint32_t site = frames > 0 ? known_stacks(env_number).find(frames, waiting) : 0;
-  if (site != 0) tag_pending(env_number, site, info[0].As<Napi::Number>().Uint32Value());
+  const uint32_t site = frames > 0 ? stacks.find(frames, waiting) : 0;
+  if (site != 0) tag_pending(stacks.env_number(), site, info[0].As<Napi::Number>().Uint32Value());
   return Napi::Boolean::New(info.Env(), site != 0);
 }
 
 // auditKnown(siteId: number, waiting: number): void. The site of the stack that the last auditTagKnown did not know.
 void audit_known(const Napi::CallbackInfo& info) {
   const uint32_t waiting = info[1].As<Napi::Number>().Uint32Value();
-  known_stacks(env_number_of(info)).remember(info[0].As<Napi::Number>().Uint32Value(), waiting);
+  stacks_of(info).remember(info[0].As<Napi::Number>().Uint32Value(), waiting);
 }
 
 // auditInMicrotask(): boolean
@@ -207,17 +209,19 @@ Napi::Value audit_in_microtask(const Napi::CallbackInfo& info) {
 
 // auditRecognized(): number of stacks that were recognized by their addresses, for tests.
 Napi::Value audit_recognized(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(known_stacks(env_number_of(info)).recognized()));
+  return Napi::Number::New(info.Env(), static_cast<double>(stacks_of(info).recognized()));
 }
 
 }  // namespace
 
 void export_known_stacks(Napi::Env env, Napi::Object exports, uint32_t env_number) {
-  void* const number = reinterpret_cast<void*>(static_cast<uintptr_t>(env_number));
-  exports.Set("auditTagKnown", Napi::Function::New<audit_tag_known>(env, "auditTagKnown", number));
-  exports.Set("auditKnown", Napi::Function::New<audit_known>(env, "auditKnown", number));
+  auto stacks = std::make_unique<KnownStacks>(env_number);
+  exports.Set("auditTagKnown", Napi::Function::New<audit_tag_known>(env, "auditTagKnown", stacks.get()));
+  exports.Set("auditKnown", Napi::Function::New<audit_known>(env, "auditKnown", stacks.get()));
   exports.Set("auditInMicrotask", Napi::Function::New<audit_in_microtask>(env, "auditInMicrotask"));
-  exports.Set("auditRecognized", Napi::Function::New<audit_recognized>(env, "auditRecognized", number));
+  exports.Set("auditRecognized", Napi::Function::New<audit_recognized>(env, "auditRecognized", stacks.get()));
+  napi_add_env_cleanup_hook(env, &destroy_stacks, stacks.get());
+  static_cast<void>(stacks.release());  // owned by the hook
 }
 
 }  // namespace ltn::audit

@@ -100,3 +100,13 @@ describe('what determines a stack besides its return addresses', () => {
     expect([await deep(30), inContext]).toEqual([undefined, undefined]);
   });
 });
+
+test('copies of the library in one thread know stacks of their own', async () => {
+  const file = path.join(folder, 'copies.ltna');
+  const program = ['node', fixture('known-stacks-copies.cjs'), LIB];
+  const { code, stdout, stderr } = await auditProgram('run', '--quiet', '-o', file, '--', ...program);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const recognized: number[] = JSON.parse(/^\[.*\]$/m.exec(stdout)![0]);
+  expect(recognized).toHaveLength(2);
+  for (const count of recognized) expect(count).toBeGreaterThan(500);
+});
