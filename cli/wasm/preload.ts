@@ -44,7 +44,7 @@ class Replacement {
     const replaced: Constructor = new Proxy(Memory, {
       construct: (target, args, newTarget) => {
         const memory = Reflect.construct(target, args, newTarget === replaced ? target : newTarget) as object;
-        this.note(memory, captureStack(replaced as never));
+        this.note(memory, captureStack());
         return memory;
       },
     });
@@ -63,7 +63,7 @@ class Replacement {
     const replaced: Constructor = new Proxy(Instance, {
       construct: (target, args, newTarget) => {
         const instance = Reflect.construct(target, args, newTarget === replaced ? target : newTarget) as object;
-        this.noteExports(instance, args[1], captureStack(replaced as never));
+        this.noteExports(instance, args[1], captureStack());
         return instance;
       },
     });
@@ -72,14 +72,13 @@ class Replacement {
   }
 
   private noted(call: (...args: unknown[]) => Promise<unknown>): (...args: unknown[]) => Promise<unknown> {
-    const replaced = (...args: unknown[]): Promise<unknown> => {
-      const stack = captureStack(replaced);
+    return (...args) => {
+      const stack = captureStack();
       return call.apply(this.wasm, args).then((result) => {
         this.noteExports((result as { instance?: unknown }).instance ?? result, args[1], stack);
         return result;
       });
     };
-    return replaced;
   }
 
   private note(memory: unknown, stack: Frame[]): void {

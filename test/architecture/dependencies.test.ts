@@ -67,7 +67,7 @@ const importsOf = (file: string) =>
  * The public entry, the modules that find libtorch, the encoder of profiles, the library's own marks, and the paths and positions
  * of scripts.
  */
-const SHARED = /(^|\/)lib\/(?!index|libtorch\/|pprof\/profile|observe\/audit\/(compiled|marks|script-path))/;
+const SHARED = /(^|\/)lib\/(?!index|libtorch\/|pprof\/profile|observe\/audit\/(call-sites|compiled|marks|script-path))/;
 
 it('lib never imports cli; cli imports from lib only what is named as shared', () => {
   const lib = below('lib/', /\.ts$/).flatMap((file) => importsOf(file).filter((name) => /(^|\/)cli\//.test(name)));

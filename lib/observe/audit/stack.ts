@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
 import { generatedFolder, native } from '../../addon/native';
 import { restoring } from '../../errors/turn';
+import { callSites } from './call-sites';
 import { noteMap } from './running-maps';
 import { nameOfScript, scriptPath } from './script-path';
 import { noteWaiting } from './waiting';
@@ -104,20 +105,25 @@ function waitingOf(sites: readonly CallSite[], isFull: boolean): number | undefi
 }
 
 function capture(limit: number, below: (...args: never[]) => unknown): CallSite[] {
-  const holder: { stack?: CallSite[] } = {};
-  const { prepareStackTrace, stackTraceLimit } = Error;
-  const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
-  const undo = () => restore(hadPrepare, prepareStackTrace, stackTraceLimit);
-  return restoring(undo, () => {
-    try {
+  return (sitesOfProgram(limit, below) ?? callSites(limit, below)) as CallSite[];
+}
+
+/** From the program's own `Error`; undefined if it is frozen or replaced. */
+function sitesOfProgram(limit: number, below: (...args: never[]) => unknown): NodeJS.CallSite[] | undefined {
+  const holder: { stack?: NodeJS.CallSite[] } = {};
+  try {
+    const { prepareStackTrace, stackTraceLimit } = Error;
+    const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
+    const undo = () => restore(hadPrepare, prepareStackTrace, stackTraceLimit);
+    return restoring(undo, () => {
       Error.prepareStackTrace = collect;
       Error.stackTraceLimit = limit;
       Error.captureStackTrace(holder, below);
-      return holder.stack ?? [];
-    } catch {
-      return []; // a frozen Error: continue without a stack
-    }
-  });
+      return Array.isArray(holder.stack) ? holder.stack : undefined;
+    });
+  } catch {
+    return undefined;
+  }
 }
 
 /** The number of frames at the top that belong to this library or Node. */
