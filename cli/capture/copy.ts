@@ -27,7 +27,12 @@ export class CaptureWriter {
 
   constructor(private readonly file: string) {
     this.whole = writing(file, () => new WholeFile(file, OWNER_ALONE));
-    this.write(fileHeader(0));
+    try {
+      this.write(fileHeader(0));
+    } catch (error) {
+      this.abandon();
+      throw error;
+    }
   }
 
   /** Copies the packets of `source` with correct checksums. `anyHeader`: accepts a damaged file header. */

@@ -4,8 +4,9 @@ import * as path from 'node:path';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { readCapture } from '../../cli/capture/reader';
 import { areSameFile } from '../../cli/files/regular-file';
+import { run } from '../support/child';
 import { CaptureBuilder, leakyCapture } from './capture-builder';
-import { leakAudit } from './command';
+import { CLI, leakAudit } from './command';
 
 // Many runs of the command, each of which takes seconds on a busy machine.
 jest.setTimeout(600_000);
@@ -100,4 +101,16 @@ test('files that are not captures are refused in one line, and nothing is writte
   expect(fs.readdirSync(folder).sort()).toEqual(before);
   const unclaimed = write('unclaimed', fileHeader(Flag.reserved));
   expect((await leakAudit('repair', unclaimed)).code).toBe(0);
+});
+
+test('an output whose first byte cannot be written leaves nothing behind', async () => {
+  const whole = write('whole', leakyCapture(10).end().build());
+  const line = `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`;
+  const repair = [process.execPath, CLI, 'repair', whole, '-o', path.join(folder, 'out')];
+  const { code, stderr } = await run('sh', ['-c', line, ...repair]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `leak-audit: cannot write ${path.join(folder, 'out')}: EFBIG\n`,
+  });
+  expect(fs.readdirSync(folder)).toEqual(['whole']);
 });
