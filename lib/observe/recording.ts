@@ -8,6 +8,7 @@ import type { AuditNative, AuditOptions, HeapFiles } from '../addon/recorder';
 import { restoring } from '../errors/turn';
 import { Flag } from '../generated/codes';
 import { printable } from '../libtorch/printable';
+import { heapFigures } from '../memory/memory-usage';
 import { watchCollections } from './audit/collections';
 import { inSource } from './audit/compiled';
 import { watchGraphs } from './audit/graphs';
@@ -47,15 +48,6 @@ let follow: (() => void) | undefined;
 
 /** The site for tensors that are created on a later turn of the event loop than their call. */
 let callSite: Site | undefined;
-
-function tellHeap(native: AuditNative): void {
-  try {
-    const { heapUsed, external } = process.memoryUsage();
-    native.auditHeap(heapUsed, external);
-  } catch {
-    // Without /proc `memoryUsage` throws. An error in this timer would end the program.
-  }
-}
 
 /** The call site of `below`, if anything observes the tensors that it will make. */
 export function siteOfCall(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
@@ -189,7 +181,10 @@ class Watcher {
     const watch = () => {
       if (native.auditDepth() === 0) return this.stop(); // the end was reported to another copy of the library
       looked = performance.now();
-      if (isMainThread) tellHeap(native);
+      if (isMainThread) {
+        const { heapUsed, external } = heapFigures();
+        native.auditHeap(heapUsed, external);
+      }
       graphs.look(collections.collectIfDue(native.auditLive(), native.allocatedBytes()));
     };
     const timer = setInterval(watch, WATCH_MS).unref();

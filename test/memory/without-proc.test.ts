@@ -1,5 +1,11 @@
-/** A machine without /proc, as in some sandboxes: Node cannot read the size of the process there. */
+/**
+ * A machine without /proc, as in some sandboxes, and a program that closed its standard streams: `process.memoryUsage` throws in
+ * the one, and aborts in the other.
+ */
 import { spawnSync } from 'node:child_process';
+import * as path from 'node:path';
+import { readCapture } from '../../cli/capture/reader';
+import { CLI, testFolder } from '../audit/command';
 import { run } from '../support/child';
 import { LIB } from '../support/torch';
 
@@ -19,4 +25,18 @@ test('the same without /proc (where unmounting is allowed)', async () => {
   const line = ['sh', '-c', script, process.execPath, program];
   const [command, ...args] = canHide ? ['unshare', '-m', ...line] : line;
   expect(await run(command!, args)).toMatchObject(ended);
+});
+
+const folder = testFolder();
+const CLOSE_ALL = `const fs = require('node:fs'); for (const fd of [0, 1, 2]) fs.closeSync(fd);`;
+
+test('a program without standard streams loads the library, and is recorded', async () => {
+  const file = path.join(folder, 'closed.ltna');
+  const work = `const kept = torch.ones([1024, 1024]); setTimeout(() => process.exit(kept.sum().item() === 1048576 ? 0 : 9), 300);`;
+  const closed = `${CLOSE_ALL} const torch = require(${JSON.stringify(LIB)}); ${work}`;
+  const audit = [CLI, 'run', '--quiet', '--interval', '100ms', '-o', file];
+  expect(await run(process.execPath, [...audit, '--', process.execPath, '-e', closed])).toMatchObject({ code: 0 });
+  const { ticks } = readCapture(file);
+  expect(ticks.at(-1)!.heapUsed).toBeGreaterThan(1e6);
+  expect(ticks.at(-1)!.external).toBeGreaterThan(4 * 1024 * 1024); // with the tensor's bytes
 });
