@@ -8,6 +8,7 @@ import { Complex } from '../errors/values';
 import { Flag, Kind, RecordingMode } from '../generated/codes';
 import { PendingValue } from '../tensor/pending';
 import { type ReadCall, readCall } from '../tensor/reading';
+import { requiring } from '../tensor/requiring';
 import { asGiven, bare } from '../tensor/second-name';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from '../tensor/tensor';
 import { callAgain, Read } from './again';
@@ -62,13 +63,7 @@ const resultOf = (result: Result, raw: unknown, given: readonly unknown[], one: 
 export function run({ signature: { number, wraps }, values, given, requiresGrad }: Bound): unknown {
   const raw = callNative(f[number]!, values);
   const result = wraps ? wrap(raw) : results(number, raw, given);
-  if (requiresGrad) {
-    const { _handle } = result as Tensor;
-    if (_handle > 0)
-      native.setRequiresGrad(_handle, true); // not visible to the program yet
-    else (result as Tensor).requiresGrad = true;
-  }
-  return result;
+  return requiresGrad ? requiring(result as Tensor) : result;
 }
 
 /** Like the fast paths: native code reads omitted arguments as null. A spread costs more than a call. */

@@ -23,6 +23,7 @@ import {
   typedArrayName,
 } from '../tensor/nested';
 import { withoutRecording } from '../tensor/pending';
+import { requiring } from '../tensor/requiring';
 import { isTensor, type Tensor, wrap } from '../tensor/tensor';
 
 export type { TypedArray };
@@ -93,14 +94,10 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
   const device = givenDevice(fn, options.device);
   const whole = asIntegers(fn, elements, shape, device);
   const made = whole ?? wrap(native.fromCopy(array, shape, dtypeCode(fn, natural), device))!;
-  if (wanted === natural || whole !== undefined) {
-    if (requiresGrad) made.requiresGrad = true;
-    return made;
-  }
+  if (wanted === natural || whole !== undefined) return requiresGrad ? requiring(made) : made;
   const converted = made.to(wanted);
   made.dispose();
-  if (requiresGrad !== undefined) converted.requiresGrad = requiresGrad;
-  return converted;
+  return requiresGrad ? requiring(converted) : converted;
 }
 
 /** Checks and converts numbers to an integer dtype in one pass. */

@@ -9,6 +9,7 @@ import { upTo } from '../errors/arity';
 import { markCopy } from '../errors/copies';
 import { argumentError, disposedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { requiring } from '../tensor/requiring';
 import { constructorKey, guard, isTensor, Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, intList, made, read } from './arguments';
 import { aten } from './ops';
@@ -45,7 +46,7 @@ export class Parameter<D extends DType = DType, S extends Shape = Shape> extends
     const own = held(tensor);
     super(own._handle, constructorKey);
     this._guard = own._guard;
-    if (requiresGrad) this.requiresGrad = true;
+    if (requiresGrad) requiring(this);
   }
 
   [inspect](): string {
@@ -113,8 +114,11 @@ export class UninitializedParameter extends Parameter {
   constructor(...passed: UninitializedArgs) {
     const given = read('UninitializedParameter', specs.parameter, passed);
     const own = withoutShape(given);
-    super(own, given.requiresGrad);
-    own.dispose();
+    try {
+      super(own, given.requiresGrad);
+    } finally {
+      own.dispose();
+    }
   }
 
   /** Makes it a Parameter of a shape, without values. */
@@ -134,7 +138,7 @@ export class UninitializedBuffer extends Tensor {
     const own = withoutShape(given);
     super(own._handle, constructorKey);
     this._guard = own._guard;
-    if (given.requiresGrad) this.requiresGrad = true;
+    if (given.requiresGrad) requiring(this);
   }
 
   /** Makes it a Tensor of a shape, without values. */

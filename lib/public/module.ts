@@ -4,6 +4,7 @@ import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
 import { define } from '../call/define';
 import { fromTypedArray, type TensorData, type TypedArray, tensorFor } from '../elements/create';
+import { requiring } from '../tensor/requiring';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { finfo, iinfo } from './dtype-info';
 import { refusal, refuse } from './support';
@@ -70,7 +71,9 @@ function asarray(
   } else if (copy === false && !ArrayBuffer.isView(obj)) {
     throw refuse('asarray', 'copy', 'a typed array or a Tensor if copy is false', obj);
   }
-  if (requiresGrad) result.requiresGrad = true;
+  if (!requiresGrad) return result;
+  if (result !== obj) return requiring(result);
+  result.requiresGrad = true;
   return result;
 }
 
@@ -108,8 +111,7 @@ function frombuffer(buffer: unknown, dtype: string, count: number, offset: numbe
     throw refuse('frombuffer', 'offset', `a multiple of ${itemSize} bytes in its ArrayBuffer`, byteOffset + offset);
   }
   const result = fromTypedArray(new array(memory, byteOffset + offset, length));
-  if (requiresGrad) result.requiresGrad = true;
-  return result;
+  return requiresGrad ? requiring(result) : result;
 }
 
 define([''], {
