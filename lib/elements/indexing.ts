@@ -237,6 +237,16 @@ function withoutLeadingOnes(value: Tensor): Tensor {
   return first === 0 ? value : value.view(first < 0 ? [] : shape.slice(first));
 }
 
+/**
+ * Writes a tensor, as PyTorch's assignment does. A value of another shape is filled in or expanded first: libtorch then accepts
+ * one that is a part of what is written, as in `t[:] = t[0]`.
+ */
+function copyInto(chosen: Tensor, source: Tensor): void {
+  const { ndim } = source;
+  if (ndim === 0 && chosen.ndim > 0 && source.device === 'cpu') chosen.fill_(source);
+  else chosen.copy_((ndim > chosen.ndim ? withoutLeadingOnes(source) : source).expandAs(chosen));
+}
+
 /** Copies lists first, so that user code run by reading them cannot run between the ops. */
 const readIndex = (index: Index): Index => (index instanceof Slice ? index : (readValue(index) as Index));
 
@@ -276,7 +286,7 @@ function write(self: Tensor, { view: chosen, advanced, isQuick }: Chosen, value:
     const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
     if (isQuick && isGenuine(filled)) f[INDEX_PUT_]!(chosen._handle, handlesOf(advanced), filled._handle, false);
     else chosen.indexPut_(advanced, filled);
-  } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));
+  } else if (source !== undefined) copyInto(chosen, source);
   else chosen.fill_(value as number);
 }
 

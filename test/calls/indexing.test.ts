@@ -213,3 +213,33 @@ describe('indices that a few ops apply one after another, without a scope', () =
     torch.disposeAll(sums as any);
   });
 });
+
+describe('a value that is a part of what is written', () => {
+  const all = torch.slice();
+  const ways: [string, (t: any) => unknown, number[]][] = [
+    ['t[:] = t[1]', (t) => t.set(all, t.at(1)), [4, 5, 6, 4, 5, 6]],
+    ['t[:, :] = t[:1]', (t) => t.set([all, all], t.at(torch.slice(0, 1))), [1, 2, 3, 1, 2, 3]],
+    ['t[:] = t[0, 1]', (t) => t.set(all, t.at(0, 1)), [2, 2, 2, 2, 2, 2]],
+    ['t[None] = t', (t) => t.set([null], t), [1, 2, 3, 4, 5, 6]],
+    ['t[:1] = t[:1]', (t) => t.set(torch.slice(0, 1), t.at(torch.slice(0, 1))), [1, 2, 3, 4, 5, 6]],
+  ];
+  test.each(ways)('%s', (_, write, expected) =>
+    scoped(() => {
+      const t = torch.tensor([1, 2, 3, 4, 5, 6]).reshape([2, 3]);
+      write(t);
+      expect(t.flatten().toArray()).toEqual(expected);
+    }),
+  );
+
+  test.each(ways)('%s, in torch.run', async (_, write, expected) => {
+    const t = torch.tensor([1, 2, 3, 4, 5, 6]).reshape([2, 3]);
+    await torch.run(() => void write(t.view([2, 3])));
+    expect(t.flatten().toArray()).toEqual(expected);
+  });
+
+  test('neighbours that overlap are refused', () =>
+    scoped(() => {
+      const t = torch.tensor([1, 2, 3]);
+      expect(thrown(() => t.set(torch.slice(1), t.at(torch.slice(0, 2)))).code).toBe('ERR_TORCH_RUNTIME');
+    }));
+});
