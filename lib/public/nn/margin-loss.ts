@@ -25,6 +25,14 @@ function multilabelSoftMarginLoss(
   reduce: Flag,
   reduction: string,
 ): Tensor {
+  if (input.ndim === 0) {
+    throw refuse(
+      'multilabelSoftMarginLoss',
+      'input',
+      'a Tensor of at least 1 dimension, its last one the classes',
+      input,
+    );
+  }
   const positive = target.mul(nn.logsigmoid!(input));
   const negative = target.rsub(1).mul(nn.logsigmoid!(input.neg()));
   let loss = positive.add(negative).neg();
