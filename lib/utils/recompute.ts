@@ -284,6 +284,7 @@ export class CheckpointFunction extends AutogradFunction {
     const segment = ctx.segment as Segment;
     const goal = goals.now;
     if (segment.reentrant && goal.kind !== 'leaves') {
+      for (const grad of grads) grad?.dispose(); // the program never gets them
       const got = goal.kind === 'grad' ? 'autograd.grad' : 'backward with inputs';
       throw failure(CHECKPOINT, `expected backward() for all leaves, got ${got}: pass { useReentrant: false }`);
     }

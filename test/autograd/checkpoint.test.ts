@@ -2,7 +2,7 @@
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { type Call, compare } from '../support/compare';
-import { LIB, thrown, torch, untyped } from '../support/torch';
+import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 
 const { checkpoint } = torch.utils.checkpoint;
 const { grad } = torch.autograd;
@@ -370,4 +370,12 @@ test('without an argument that requires gradients: a warning, and no gradients',
   const { stdout, stderr } = await run(process.execPath, ['-e', program, LIB]);
   expect(stdout.trim()).toBe('false');
   expect(stderr).toContain('TorchWarning: utils.checkpoint.checkpoint: no argument requires gradients');
+});
+
+test('a gradient that a reentrant checkpoint refuses is freed', () => {
+  const x = leaf(1, 2);
+  const y = checkpoint((x) => x.sin(), x);
+  const ones = torch.ones([2]);
+  balanced(() => expect(thrown(() => grad(y, x, ones)).message).toContain('expected backward() for all leaves'));
+  torch.disposeAll([x, y, ones]);
 });
