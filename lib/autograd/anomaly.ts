@@ -6,7 +6,7 @@ import { argumentError, type TorchError } from '../errors/errors';
 import { restoring } from '../errors/turn';
 import { frameText } from '../observe/audit/positions';
 import { captureStack } from '../observe/audit/stack';
-import { refusePromise } from '../tensor/promises';
+import { refuseAwaiting } from '../tensor/promises';
 
 export interface AnomalyOptions {
   /** Whether a gradient with NaN in it is an error. Default: true. */
@@ -53,7 +53,7 @@ export function detectAnomaly<T>(fn: () => T, options: AnomalyOptions = {}): T {
     switchTo(true, checkNan);
     return fn();
   });
-  refusePromise('autograd.detectAnomaly', result);
+  refuseAwaiting('autograd.detectAnomaly', result);
   return result;
 }
 

@@ -4,7 +4,7 @@ import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { begin, end, ending, type Unfinished } from '../errors/turn';
-import { refusePromise } from '../tensor/promises';
+import { refuseAwaiting } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { runEngine } from './anomaly';
 import { type Goal, LEAVES, withAnchors, withGoal } from './goals';
@@ -87,7 +87,7 @@ function withGrad<T>(name: string, enabled: boolean, fn: () => T): T {
     native.setGradEnabled(before);
     end(mode);
   }
-  refusePromise(name, result);
+  refuseAwaiting(name, result);
   return result;
 }
 
@@ -115,7 +115,7 @@ export function inferenceMode<T>(fn: () => T): T {
     mode._undo();
     end(mode);
   }
-  refusePromise('inferenceMode', result);
+  refuseAwaiting('inferenceMode', result);
   return result;
 }
 

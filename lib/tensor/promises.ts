@@ -1,6 +1,7 @@
 /** Refuses asynchronous functions and generators in modes of synchronous code. */
 import { types } from 'node:util';
 import { codedError } from '../errors/errors';
+import { isPending } from './places';
 import { isTensor } from './tensor';
 
 /** A mode that spans an `await` would leak into other code that runs meanwhile. */
@@ -20,4 +21,9 @@ export function refusePromise(name: string, result: unknown): void {
       `${name}: expected a synchronous function, got one that returns a promise; wrap the parts between its awaits`,
     );
   }
+}
+
+/** The same for the function of a mode. In torch.run it may return what is pending: the op was recorded with the mode. */
+export function refuseAwaiting(name: string, result: unknown): void {
+  if (!isPending(result)) refusePromise(name, result);
 }

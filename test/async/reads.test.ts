@@ -118,3 +118,15 @@ test('an async function continues without its ops after its run was aborted', as
   expect(a.item()).toBe(then);
   a.dispose();
 });
+
+test('the value of a pending result is awaited after the mode in which it was asked for', async () => {
+  const w = torch.ones([2], { requiresGrad: true });
+  const value = (mode: (fn: () => unknown) => unknown) => untyped.run(async () => await mode(() => w.sum().item()));
+  expect(await value(torch.noGrad)).toBe(2);
+  expect(await value(torch.enableGrad)).toBe(2);
+  expect(await value(torch.inferenceMode)).toBe(2);
+  expect(await value(torch.autograd.detectAnomaly)).toBe(2);
+  const parts = await untyped.run(async () => await torch.noGrad(() => w.mul(w.gt(0)).nonzero().split(1)));
+  expect(parts.length).toBe(2);
+  torch.disposeAll([w, parts]);
+});
