@@ -20,6 +20,7 @@ import {
 import { readElf } from '../libtorch/elf';
 import { LibtorchError } from '../libtorch/error';
 import { findRuntime, type Runtime } from '../libtorch/find';
+import { mappedFiles } from '../libtorch/mapped';
 import { printable } from '../libtorch/printable';
 
 export interface Loaded {
@@ -77,16 +78,6 @@ function loadLibraries(libtorch: Runtime): void {
   for (const file of Object.values(libtorch.files)) keepLoaded(file);
 }
 
-/** libtorch's files that this process has mapped, by real path. Linux only; empty elsewhere. */
-function mappedLibraries(): Set<string> {
-  try {
-    const maps = fs.readFileSync('/proc/self/maps', 'utf8');
-    return new Set([...maps.matchAll(/(\/\S*\/lib(?:torch_cpu|c10)\.[^\n]*)$/gm)].map((match) => match[1]!));
-  } catch {
-    return new Set(); // no /proc: a second libtorch is not detected
-  }
-}
-
 const real = (file: string): string => {
   try {
     return fs.realpathSync(file);
@@ -98,7 +89,8 @@ const real = (file: string): string => {
 /** Refuses a second libtorch: the symbols of two in one process get mixed up, which crashes sooner or later. */
 function refuseSecond(libtorch: Runtime): void {
   const chosen = new Set(Object.values(libtorch.files).map(real));
-  const other = [...mappedLibraries()].find((file) => !chosen.has(real(file)));
+  const mapped = (mappedFiles() ?? []).filter((file) => /^lib(?:torch_cpu|c10)\./.test(path.basename(file))); // Linux only
+  const other = mapped.find((file) => !chosen.has(real(file)));
   if (other === undefined) return;
   throw loadError(
     `this process already has a libtorch, ${printable(other)}, and libtorch-node would load another: ` +

@@ -7,6 +7,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
 const { LibtorchError } = require('./error.js');
+const { mappedFiles } = require('./mapped.js');
 const { printable } = require('./printable.js');
 
 const packageName = `@libtorch-node/libtorch-${process.platform}-${process.arch}`;
@@ -64,18 +65,14 @@ function newest(file, prefix) {
  * @returns {{ glibc: string | null, glibcxx: string | null } | null}
  */
 function systemVersions(systemLibs) {
-  let maps;
-  try {
-    maps = fs.readFileSync('/proc/self/maps', 'utf8');
-  } catch {
-    return null; // no /proc: the loader reports what the system lacks
-  }
-  const mapped = (pattern) => maps.match(new RegExp(`(/\\S*/${pattern})$`, 'm'))?.[1];
-  const libc = mapped('libc(?:\\.so\\.6|-[\\d.]+\\.so)');
+  const files = mappedFiles();
+  if (files === null) return null; // the loader reports what the system lacks
+  const mapped = (name) => files.find((file) => name.test(path.basename(file)));
+  const libc = mapped(/^libc(?:\.so\.6|-[\d.]+\.so)$/);
   if (libc === undefined)
-    return mapped('(?:ld-musl-|libc\\.musl-)\\S*') === undefined ? null : { glibc: null, glibcxx: null };
+    return mapped(/^(?:ld-musl-|libc\.musl-)/) === undefined ? null : { glibc: null, glibcxx: null };
   const beside = systemLibs.map((dir) => path.join(dir, 'libstdc++.so.6')).find((file) => fs.existsSync(file));
-  const libstdcxx = mapped('libstdc\\+\\+\\.so\\.6\\S*') ?? beside;
+  const libstdcxx = mapped(/^libstdc\+\+\.so\.6/) ?? beside;
   return {
     glibc: newest(libc, 'GLIBC'),
     glibcxx: libstdcxx === undefined ? null : newest(libstdcxx, 'GLIBCXX'),

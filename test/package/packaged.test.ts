@@ -65,6 +65,26 @@ it('LIBTORCH and LIBTORCH_USE_PYTORCH come first', async () => {
   expect(missing.stderr).toContain('/nowhere/lib (LIBTORCH) does not exist');
 });
 
+it('may be in a folder whose name has spaces and other letters', async () => {
+  const root = path.join(folder(), 'größe プロ x');
+  // A copy, because the system lists what is loaded by its real path.
+  fs.renameSync(
+    likeOwn((_, file) => {
+      const library = fs.readFileSync(file('c10'));
+      fs.rmSync(file('c10'));
+      fs.writeFileSync(file('c10'), library);
+    }),
+    root,
+  );
+  expect(await load({ LIBTORCH: root })).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^6\n/) });
+  const named = "require('./lib/libtorch/mapped.js').mappedFiles().find((file) => /libc10/.test(file))";
+  const mapped = `require('./dist/lib/index.js'); console.log(${named});`;
+  const { stdout } = await run('sh', ['-c', 'cd "$0" && exec "$@"', ROOT, process.execPath, '-e', mapped], {
+    env: { ...ordinaryEnv(), LIBTORCH: root },
+  });
+  expect(path.dirname(stdout.trim())).toBe(path.join(root, 'lib'));
+});
+
 it.each([
   [
     'glibc',
