@@ -158,6 +158,11 @@ it('each packed library has a licence, and each licence a library', () => {
   }
 });
 
+it('yarn unpacks both packages, because libraries cannot be loaded from its archives', () => {
+  for (const file of ['package.json', 'scripts/libtorch-package/template/package.json'])
+    expect(json(file)).toMatchObject({ preferUnplugged: true });
+});
+
 it('files under a GPL that nothing explains stop the package', async () => {
   const text =
     'Files: *\nLicense: MIT\n\nFiles: src/a.c\n src/b.c\nCopyright: somebody\nLicense: LGPL-2.1+\n text\n\nLicense: GPL-3\n text\n';
