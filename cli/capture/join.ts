@@ -7,8 +7,7 @@ import { CaptureWriter } from './copy';
 export function childrenOf(file: string): { file: string; pid: number }[] {
   const folder = path.dirname(path.resolve(file));
   const base = `${path.basename(file)}.`;
-  return fs
-    .readdirSync(folder, { withFileTypes: true })
+  return entriesOf(folder)
     .filter((entry) => entry.isFile()) // children create only regular files
     .map(({ name }) => ({
       name,
@@ -17,6 +16,16 @@ export function childrenOf(file: string): { file: string; pid: number }[] {
     .filter(({ match }) => match)
     .map(({ name, match }) => ({ file: path.join(folder, name), pid: Number((match as RegExpExecArray)[1]) }))
     .sort((a, b) => a.pid - b.pid || (a.file < b.file ? -1 : 1));
+}
+
+/** None if the folder was removed while the program ran: the capture itself is still open. */
+function entriesOf(folder: string): fs.Dirent[] {
+  try {
+    return fs.readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** Removes the files of an earlier interrupted run. */

@@ -145,6 +145,20 @@ describe('no space', () => {
   );
 });
 
+test(
+  'the folder of the capture is removed meanwhile: the report is complete, and the status is the program’s',
+  async () => {
+    const gone = path.join(folder, 'gone');
+    fs.mkdirSync(gone);
+    const program = `require('${fixture('leaky.cjs')}'); require('node:fs').rmSync('${gone}', { recursive: true }); process.exitCode = 7;`;
+    const options = ['run', '--quiet', '-o', path.join(gone, 'app.ltna')];
+    const { code, stdout, stderr } = await auditProgram(...options, '--', process.execPath, '-e', program, '', '5');
+    expect({ code, stderr }).toEqual({ code: 7, stderr: '' });
+    expect(stdout).toMatch(/leaky\.cjs:\d+/);
+  },
+  TIMEOUT_MS,
+);
+
 test('an internal error is one line and status 70', async () => {
   const broken = path.join(folder, 'broken.cjs');
   fs.writeFileSync(broken, 'process.stdout.write = () => { throw new TypeError("boom\\n  and more"); };');
