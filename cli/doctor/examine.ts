@@ -85,23 +85,22 @@ function discover(): Pick<Findings, 'libtorch' | 'libtorchError' | 'addons'> {
 }
 
 function runProbe(findings: Findings): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const child = fork(path.join(__dirname, 'probe.js'), {
       execArgv: ['--expose-gc'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     const limit = setTimeout(() => child.kill('SIGKILL'), MAX_PROBE_MS);
-    child.stderr!.on('data', (chunk) => {
+    child.on('error', (error) => {
+      clearTimeout(limit); // could not be started, so there is no 'close'
+      reject(error);
+    });
+    child.stderr?.on('data', (chunk) => {
       findings.stderr = `${findings.stderr}${chunk}`.slice(0, 4000);
     });
     child.on('message', (message: ProbeMessage) => {
       if ('error' in message) findings.failures.push({ step: message.step, ...message.error });
       else Object.assign(findings.probe, { [message.step]: message.value });
-    });
-    child.on('error', (error) => {
-      findings.crashed = error.message; // could not be started, so there is no 'close'
-      clearTimeout(limit);
-      resolve();
     });
     child.on('close', (code, signal) => {
       clearTimeout(limit);

@@ -84,10 +84,13 @@ async function run(definition: Program, argv: string[]): Promise<number> {
   }
 }
 
-/** Why this process may not do what the command needs, if that is the error's reason. */
+/** Why this process cannot do what the command needs, if that is the error's reason. */
 function refusal(error: unknown): string | undefined {
   const { syscall, code, permission, resource } = (error ?? {}) as NodeJS.ErrnoException & Record<string, unknown>;
   if (syscall === 'uv_cwd') return 'the working folder does not exist';
+  if (code === 'EMFILE') return 'too many files are open in this process: raise the limit (ulimit -n)';
+  if (code === 'EAGAIN' && syscall?.startsWith('spawn'))
+    return 'no more processes may be started: raise the limit (ulimit -u)';
   if (code !== 'ERR_ACCESS_DENIED') return undefined;
   return `Node's permission model denies ${[permission, resource].filter(Boolean).join(' of ')}: run the command without --permission, or with the permission`;
 }

@@ -168,3 +168,20 @@ test('an internal error is one line and status 70', async () => {
   expect(stderr).toBe('leak-audit: internal error: TypeError: boom and more\n');
   expect(code).toBe(70);
 });
+
+test.each([
+  ['EMFILE', 'too many files are open in this process: raise the limit (ulimit -n)'],
+  ['EAGAIN', 'no more processes may be started: raise the limit (ulimit -u)'],
+])('doctor cannot start a process (%s): one line that names the limit, and status 2', async (code, why) => {
+  // Like Node's, without streams and with an event that comes later.
+  const failing = path.join(folder, `${code}.cjs`);
+  const error = `Object.assign(new Error('spawn ${code}'), { code: '${code}', syscall: 'spawn node' })`;
+  const child = `const child = new (require('node:events'))(); process.nextTick(() => child.emit('error', ${error}));`;
+  fs.writeFileSync(failing, `require('node:child_process').fork = () => { ${child} return child; };`);
+  const doctor = path.join(path.dirname(CLI), 'libtorch-node.js');
+  expect(await started(process.execPath, ['-r', failing, doctor, 'doctor'])).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: `libtorch-node: ${why}\n`,
+  });
+});
