@@ -33,7 +33,7 @@ type Module = typeof import('./index');
 /** The module that `torch.run` passes to its function: its ops give pending tensors, and promises of other values. */
 export type RunFunctions = AsyncFunctions<'pending'> & {
   /** Accumulates gradients after the previous ops have run. */
-  backward(tensor: Tensor | PromiseLike<Tensor>, options?: object | null): void;
+  backward(tensor: Tensor | PromiseLike<Tensor>, ...args: (object | boolean | null | undefined)[]): void;
 } & Omit<Module, keyof AsyncFunctions | 'backward'>;
 
 /**

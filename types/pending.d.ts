@@ -80,7 +80,7 @@ interface PendingMembers<D extends DType, S extends Shape> extends PromiseLike<T
   dispose(): void;
   [Symbol.dispose](): void;
   [Symbol.iterator](): IterableIterator<PendingTensor<D, RowOf<S>>>;
-  backward(options?: object | null): void;
+  backward(...args: (object | boolean | null | undefined)[]): void;
 }
 
 type PendingMethods<D extends DType, S extends Shape> = {

@@ -1,13 +1,13 @@
 /** Gradients, and the gradient modes. */
 
 import { native } from '../addon/native';
-import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { begin, end, ending, type Unfinished } from '../errors/turn';
 import { refuseAwaiting } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { runEngine } from './anomaly';
 import { type Goal, LEAVES, withAnchors, withGoal } from './goals';
+import { furtherOptions } from './lists';
 
 export interface BackwardOptions {
   /** The gradient of the result with respect to this tensor; may be omitted for a tensor of one element. */
@@ -37,10 +37,22 @@ function leavesOf(inputs: Tensor | Iterable<Tensor>): Tensor[] {
 }
 
 /** Accumulates gradients into the `grad` of the leaves that `tensor` was computed from. */
-export function backward(tensor: Tensor, options: Tensor | null | BackwardOptions = {}): void {
+export function backward(tensor: Tensor, options?: BackwardOptions): void;
+export function backward(
+  tensor: Tensor,
+  gradient: Tensor | null | undefined,
+  options?: Omit<BackwardOptions, 'gradient'>,
+): void;
+export function backward(
+  tensor: Tensor,
+  gradient: Tensor | null | undefined,
+  retainGraph: BackwardOptions['retainGraph'],
+  createGraph?: boolean | Pick<BackwardOptions, 'createGraph' | 'inputs'>,
+  inputs?: Tensor | Iterable<Tensor> | Pick<BackwardOptions, 'inputs'>,
+): void;
+export function backward(tensor: Tensor, ...passed: unknown[]): void {
   if (!isTensor(tensor)) throw argumentError('backward', 'tensor', 'a Tensor', tensor);
-  const passed = isTensor(options) || options === null ? { gradient: options } : options;
-  const given: BackwardOptions = ownOptions('backward', passed, backwardOptions);
+  const given = furtherOptions<BackwardOptions>('backward', backwardOptions, backwardOptions, passed);
   const { gradient = null, retainGraph = null, createGraph = false, inputs } = given;
   for (const [name, flag] of Object.entries({ retainGraph, createGraph })) {
     if (flag !== null && typeof flag !== 'boolean') throw argumentError('backward', name, 'a boolean', flag);

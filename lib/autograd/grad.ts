@@ -1,14 +1,14 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of the same names. */
 
 import { native } from '../addon/native';
-import { isOptions, isPlainObject, ownOptions } from '../addon/options';
+import { isPlainObject, ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
 import { argumentError, codedError, describe, refusal } from '../errors/errors';
 import { withoutRecording } from '../tensor/pending';
 import { type Tensor, wrapElement } from '../tensor/tensor';
 import { runEngine } from './anomaly';
 import { type Goal, LEAVES, withAnchors, withGoal } from './goals';
-import { handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
+import { furtherOptions, handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
 import { inGradMode } from './mode';
 
 export interface GradOptions {
@@ -40,30 +40,6 @@ export function flagOf(fn: string, name: string, value: unknown, otherwise: bool
   if (value === undefined || value === null) return otherwise;
   if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
   return value;
-}
-
-/**
- * The arguments after the tensors, by position in Python's order, by name in one object at the end, or both. As many as the
- * orders of Python and of the options agree on may be positional.
- */
-function furtherOptions<T extends object>(
-  fn: string,
-  positional: readonly (keyof T & string)[],
-  known: readonly (keyof T & string)[],
-  passed: readonly unknown[],
-): T {
-  const last = passed.filter((value) => value !== undefined).at(-1);
-  const hasOptions = isOptions(last) && !(Symbol.iterator in last);
-  const values = passed.slice(0, hasOptions ? passed.lastIndexOf(last) : passed.length);
-  const given = ownOptions(fn, (hasOptions ? last : {}) as T, known);
-  for (const [i, value] of values.entries()) {
-    if (value === undefined) continue;
-    const name = positional[i];
-    if (name === undefined) throw argumentError(fn, 'options', 'an object', value);
-    if (given[name] !== undefined) throw argumentError(fn, name, 'to be passed once', given[name]);
-    given[name] = value as T[typeof name];
-  }
-  return given;
 }
 
 function requireMatching(fn: string, name: string, gradients: number, of: string, tensors: number): void {

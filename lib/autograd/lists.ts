@@ -1,4 +1,5 @@
 /** Arguments of torch.autograd's functions: a single tensor counts as a list of one. Lists are read completely first. */
+import { isOptions, ownOptions } from '../addon/options';
 import { argumentError, codedError } from '../errors/errors';
 import { bodyNow, isPendingTensor } from '../tensor/pending';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -57,3 +58,27 @@ export const optionalTensorsOf = (fn: string, argument: string, value: unknown):
 /** Handles for native code, which takes 0 for none. */
 export const handlesOf = (tensors: readonly (Tensor | null)[]): number[] =>
   tensors.map((tensor) => (tensor === null ? 0 : tensor._handle));
+
+/**
+ * The arguments after the tensors, by position in Python's order, by name in one object at the end, or both. As many as the
+ * orders of Python and of the options agree on may be positional.
+ */
+export function furtherOptions<T extends object>(
+  fn: string,
+  positional: readonly (keyof T & string)[],
+  known: readonly (keyof T & string)[],
+  passed: readonly unknown[],
+): T {
+  const last = passed.filter((value) => value !== undefined).at(-1);
+  const hasOptions = isOptions(last) && !(Symbol.iterator in last);
+  const values = passed.slice(0, hasOptions ? passed.lastIndexOf(last) : passed.length);
+  const given = ownOptions(fn, (hasOptions ? last : {}) as T, known);
+  for (const [i, value] of values.entries()) {
+    if (value === undefined) continue;
+    const name = positional[i];
+    if (name === undefined) throw argumentError(fn, 'options', 'an object', value);
+    if (given[name] !== undefined) throw argumentError(fn, name, 'to be passed once', given[name]);
+    given[name] = value as T[typeof name];
+  }
+  return given;
+}

@@ -17,7 +17,7 @@ const most: Readonly<Record<string, number>> = {
   isAutocastCpuEnabled: 0,
   isAutocastEnabled: 1,
   'amp.autocast': 2,
-  backward: 2,
+  backward: 6,
   enableGrad: 1,
   inferenceMode: 1,
   isGradEnabled: 0,

@@ -80,9 +80,13 @@ defineOwn(
 defineOwn('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
   return set(this, indices, value);
 });
-defineOwn('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
-  autograd.backward(this, options);
-});
+defineOwn(
+  'backward',
+  function (this: Tensor, ...passed: [gradient?: Tensor, options?: autograd.BackwardOptions]) {
+    autograd.backward(this, ...passed);
+  },
+  5,
+);
 defineOwn('registerHook', function (this: Tensor, hook: GradientHook) {
   return registerHook(this, hook);
 });
@@ -191,7 +195,14 @@ declare module '../tensor/tensor' {
     /** The number of in-place writes to its memory. */
     readonly _version: number;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
-    backward(options?: Tensor | null | autograd.BackwardOptions): void;
+    backward(options?: autograd.BackwardOptions): void;
+    backward(gradient: Tensor | null | undefined, options?: Omit<autograd.BackwardOptions, 'gradient'>): void;
+    backward(
+      gradient: Tensor | null | undefined,
+      retainGraph: autograd.BackwardOptions['retainGraph'],
+      createGraph?: boolean | Pick<autograd.BackwardOptions, 'createGraph' | 'inputs'>,
+      inputs?: Tensor | Iterable<Tensor> | Pick<autograd.BackwardOptions, 'inputs'>,
+    ): void;
     /**
      * Calls `hook` with the gradient of this tensor, each time one is computed. If it returns a tensor, that replaces the
      * gradient. The hook is held by the tensor's graph, or by the leaf; see docs/autograd.md.

@@ -208,7 +208,10 @@ test('a retained graph can be walked again', () =>
       y.backward();
       expect(x.grad!.toArray()).toEqual([4, 8]);
       const error = thrown(() => y.backward());
-      expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', message: expect.stringContaining('{ retainGraph: true }') });
+      expect(error).toMatchObject({
+        code: 'ERR_TORCH_RUNTIME',
+        message: expect.stringContaining('{ retainGraph: true }'),
+      });
     }
   }));
 

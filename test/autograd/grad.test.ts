@@ -221,6 +221,27 @@ it('refuses a pending tensor with the way out', async () => {
   expect(numbers([x.grad])).toEqual([[2, 4]]);
 });
 
+test("t.backward takes its arguments by position in Python's order, by name, or both", () =>
+  torch.scope(() => {
+    const x = leaf(1, 2);
+    const y = x.pow(2);
+    const weights = torch.tensor([1, 10]);
+    const got = (call: () => void) => {
+      x.grad = null;
+      call();
+      return x.grad!.toArray();
+    };
+    expect(got(() => y.backward(weights, { retainGraph: true }))).toEqual([2, 40]);
+    expect(got(() => y.backward(weights, true, false, [x]))).toEqual([2, 40]);
+    expect(got(() => torch.backward(y, weights, true, { inputs: x }))).toEqual([2, 40]);
+    expect(got(() => y.sum().backward(undefined, { retainGraph: true }))).toEqual([2, 4]);
+    expect(got(() => y.backward(weights))).toEqual([2, 40]);
+    expect(codeOf(() => y.backward(weights))).toBe('ERR_TORCH_RUNTIME'); // the graph was freed
+    const twice = thrown(() => untyped.backward(x.sum(), weights, { gradient: weights }));
+    expect(twice).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: 'gradient' });
+    expect(thrown(() => (x.sum() as any).backward(null, 1))).toMatchObject({ argument: 'retainGraph' });
+  }));
+
 describe('backward', () => {
   it('accumulates the gradients of several tensors', () => {
     const x = leaf(1, 2);

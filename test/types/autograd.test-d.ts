@@ -52,3 +52,15 @@ checkpoint(5, a);
 checkpoint((x: Tensor) => x, 'a');
 // @ts-expect-error: not an option
 checkpointSequential([(x) => x], 1, a, { segments: 2 });
+
+// Options, a gradient, or both; arguments in Python's order.
+a.backward({ retainGraph: true });
+a.backward(a, { retainGraph: true, inputs: [a] });
+a.backward(null, true, false, [a]);
+a.backward(undefined, true, { createGraph: true });
+// @ts-expect-error: a gradient is a tensor
+a.backward(5);
+// @ts-expect-error: the gradient is given twice
+a.backward(a, { gradient: a });
+// @ts-expect-error: not an option
+a.backward({ retain_graph: true });
