@@ -24,7 +24,7 @@ export function followContinuations(): () => void {
     isInContinuation = begins;
     waiting = 0;
   };
-  const ends = [hooks.onBefore(toggle(true)), hooks.onAfter(toggle(false))] as Function[];
+  const ends = [hooks.onBefore(toggle(true)), hooks.onAfter(toggle(false))] as (() => void)[];
   return () => {
     for (const end of ends) end();
     toggle(false)();
