@@ -1,4 +1,5 @@
 /** From samples to a batch. */
+import { entriesOf, isMap } from '../addon/collections';
 import { isPlainObject } from '../addon/options';
 import { ops } from '../autograd/tuples';
 import { fromTypedArray, type TensorData, tensor } from '../elements/create';
@@ -14,8 +15,6 @@ const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, an
 
 const isTypedArray = (value: unknown): value is ArrayBufferView & ArrayLike<number> =>
   ArrayBuffer.isView(value) && !(value instanceof DataView);
-const isMap = (value: unknown): value is Map<unknown, unknown> =>
-  Object.prototype.toString.call(value) === '[object Map]';
 
 /** A copy of what a sample contains, so that no code of the program runs once the first tensor is made. */
 function readSample(value: unknown, around: Around | null): unknown {
@@ -25,7 +24,7 @@ function readSample(value: unknown, around: Around | null): unknown {
   if (!isList && !isMap(value) && !isPlainObject(value)) return value;
   const here = within(FN, 'samples', value, around);
   if (isList) return Array.from(value, (inner) => readSample(inner, here));
-  if (isMap(value)) return new Map([...value].map(([key, inner]) => [key, readSample(inner, here)]));
+  if (isMap(value)) return new Map(entriesOf(value).map(([key, inner]) => [key, readSample(inner, here)]));
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) define(copy, key, readSample((value as Record<string, unknown>)[key], here));
   return copy;
@@ -148,7 +147,7 @@ function converted(sample: unknown, around: Around | null): unknown {
   if (!isList && !isMap(sample) && !isPlainObject(sample)) return sample;
   const here = within('utils.data.defaultConvert', 'sample', sample, around);
   if (isList) return sample.map((inner) => converted(inner, here));
-  if (isMap(sample)) return new Map([...sample].map(([key, inner]) => [key, converted(inner, here)]));
+  if (isMap(sample)) return new Map(entriesOf(sample).map(([key, inner]) => [key, converted(inner, here)]));
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(sample)) define(copy, key, converted(sample[key], here));
   return copy;

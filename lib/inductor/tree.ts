@@ -3,6 +3,7 @@
  * between a tree of values and the flat list of tensors of the compiled code.
  */
 import type { PendingTensor } from '../../types/pending';
+import { isMap } from '../addon/collections';
 import { describe, refusal } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
@@ -63,9 +64,6 @@ function keysOf(type: unknown, context: unknown): (string | number)[] | null {
   if (!keys.every((key) => typeof key === 'string' || typeof key === 'number')) throw new Error('invalid tree');
   return keys;
 }
-
-const isMap = (value: object): value is Map<unknown, unknown> =>
-  Object.prototype.toString.call(value) === '[object Map]';
 
 /** Appends the tensors of `value` to `tensors`, in order. `where`: its name in errors. */
 export function flatten(tree: Tree, value: unknown, where: string, fn: string, tensors: Tensor[]): void {

@@ -3,6 +3,7 @@
  * a tag and its data.
  */
 import type { PendingTensor } from '../../types/pending';
+import { entriesOf, isMap } from '../addon/collections';
 import { codedError, describe, refusal } from '../errors/errors';
 import { Complex, isComplex } from '../errors/values';
 import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
@@ -46,8 +47,6 @@ const isPlain = (value: object) => {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
-const isMap = (value: object): value is Map<unknown, unknown> =>
-  Object.prototype.toString.call(value) === '[object Map]';
 
 /** Encodes the arguments of one call. */
 class Encoder {
@@ -118,7 +117,7 @@ class Encoder {
     } else if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
       this.#writeTypedArray(value as unknown as ArrayLike<number | bigint>);
     } else if (isMap(value)) {
-      this.#writeEntries([...value]);
+      this.#writeEntries(entriesOf(value));
     } else if (isPlain(value)) {
       this.#writeEntries(Object.entries(value));
     } else {

@@ -1,6 +1,6 @@
 /** Finds the tensors inside a value, for results of scopes and for disposeAll. */
 
-import { types } from 'node:util';
+import { elementsOf, entriesOf, isMap, isSet } from '../addon/collections';
 import { codedError, describe } from '../errors/errors';
 import { disposesMore, isPending, type Pending, tensors } from '../tensor/places';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -44,10 +44,8 @@ export function forEachTensor(
     if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
     // By kind, not by class: values of another realm (vm contexts, Jest) count too.
     else if (Array.isArray(value)) for (const element of value) pending.push(element);
-    // A subclass may have a tag and an iterator of its own.
-    else if (types.isMap(value)) forEachOfMap.call(value, (element, key) => void pending.push(key, element));
-    else if (types.isSet(value)) forEachOfSet.call(value, (element) => void pending.push(element));
-    else if (isCollection(value)) for (const element of value) pending.push(element);
+    else if (isMap(value)) for (const entry of entriesOf(value)) pending.push(...entry);
+    else if (isSet(value)) for (const element of elementsOf(value)) pending.push(element);
     else if (isLazy(value)) throw lazyError(fn, value);
     else if (isPlain(value)) for (const element of Object.values(value)) pending.push(element);
   }
@@ -67,12 +65,7 @@ const isOwner = (value: object): value is { dispose(): void } => disposesMore in
 const isObject = (value: unknown): value is object =>
   (typeof value === 'object' && value !== null) || (typeof value === 'function' && tensors in value);
 const tagOf = (value: object) => Object.prototype.toString.call(value);
-const { forEach: forEachOfMap } = Map.prototype;
-const { forEach: forEachOfSet } = Set.prototype;
 const has = (value: object, name: PropertyKey) => typeof (value as Record<PropertyKey, unknown>)[name] === 'function';
-/** What stands for a Map or a Set, such as MobX's. */
-const isCollection = (value: object): value is Iterable<unknown> =>
-  ['[object Map]', '[object Set]'].includes(tagOf(value)) && has(value, Symbol.iterator);
 const isIterator = (value: unknown): value is IterableIterator<unknown> =>
   isObject(value) && has(value, 'next') && has(value, Symbol.iterator);
 

@@ -1,5 +1,5 @@
-/** Datasets, collation, loops and what they leave behind. */
-import { balanced, balancedAsync, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
+/** Datasets, loops and what they leave behind. */
+import { balancedAsync, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 import { Later, Squares, Stream } from './datasets';
 
 const { data } = torch.utils;
@@ -119,54 +119,6 @@ test('getItems gives samples, or a batch', () => {
   expect([...new DataLoader(whole, { batchSize: 4 })]).toEqual([{ indices: [0, 1, 2, 3] }, { indices: [4] }]);
   const wrong = new Lists(() => [1]);
   expect(() => [...new DataLoader(wrong, { batchSize: 3 })]).toThrow(/getItems to return 3 samples/);
-});
-
-describe('defaultCollate', () => {
-  test('keeps the form of samples', () => {
-    torch.scope(() => {
-      const sample = (i: number) => ({
-        t: torch.tensor([i]),
-        list: [i, [i > 0]],
-        bytes: new Uint8Array([i, 2]),
-        big: BigInt(i),
-        map: new Map([['k', `v${i}`]]),
-      });
-      const batch = data.defaultCollate([sample(0), sample(1)]);
-      expect(batch.t.toArray()).toEqual([[0], [1]]);
-      expect([batch.list[0].dtype, batch.list[1][0].dtype, batch.bytes.dtype, batch.big.dtype]).toEqual([
-        'float32',
-        'bool',
-        'uint8',
-        'int64',
-      ]);
-      expect(batch.bytes.toArray()).toEqual([
-        [0, 2],
-        [1, 2],
-      ]);
-      expect(batch.map).toEqual(new Map([['k', ['v0', 'v1']]]));
-    });
-  });
-
-  test('says where samples differ, and leaves nothing', () => {
-    const of = (a: unknown, b: unknown) => balanced(() => thrown(() => data.defaultCollate([a, b])).message);
-    expect(of([1], [1, 2])).toMatch(
-      /'samples\[1\]': expected an array of 1, as in the first sample, got an array of 2/,
-    );
-    expect(of({ a: [1, 2] }, { a: [1, 'x'] })).toMatch(/'samples\[1\]\.a\[1\]': expected a number, .* got 'x'/);
-    expect(of({ a: 1 }, { b: 1 })).toMatch(/expected an object with 'a'/);
-    expect(of(null, null)).toMatch(/'samples\[0\]': expected tensors, .* got null/);
-    torch.scope(() =>
-      expect(() => data.defaultCollate([rows(1), rows(2)])).toThrow(/expected a Tensor float32\[1, 3\]/),
-    );
-    expect(codeOf(() => data.defaultCollate([]))).toBe('ERR_TORCH_ARGUMENT');
-  });
-
-  test('defaultConvert', () => {
-    torch.scope(() => {
-      const made = data.defaultConvert({ a: [new Float32Array([1, 2]), 'x', 3] as [Float32Array, string, number] });
-      expect([made.a[0].toArray(), made.a[1], made.a[2]]).toEqual([[1, 2], 'x', 3]);
-    });
-  });
 });
 
 describe('what loops leave', () => {

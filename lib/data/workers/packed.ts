@@ -1,6 +1,7 @@
 /** Values with tensors as messages: a tensor crosses as a token of `share()`, its memory is not copied. */
 
 import { types } from 'node:util';
+import { elementsOf, entriesOf, isMap, isSet } from '../../addon/collections';
 import { native } from '../../addon/native';
 import { isPlainObject } from '../../addon/options';
 import { ownScope } from '../../lifetimes/scope';
@@ -16,10 +17,6 @@ export interface Packed {
   readonly bytes: number;
 }
 
-const isMap = (value: object): value is Map<unknown, unknown> =>
-  Object.prototype.toString.call(value) === '[object Map]';
-const isSet = (value: object): value is Set<unknown> => Object.prototype.toString.call(value) === '[object Set]';
-
 /** A copy of arrays, plain objects, Maps and Sets, with other values as `of` gives them. */
 function mapped(value: unknown, of: (value: object) => unknown, around: Around | null = null): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -30,8 +27,8 @@ function mapped(value: unknown, of: (value: object) => unknown, around: Around |
   const here = within('utils.data.DataLoader', 'dataset', value, around);
   const inside = (inner: unknown) => mapped(inner, of, here);
   if (isList) return value.map(inside);
-  if (isMap(value)) return new Map([...value].map(([key, inner]) => [inside(key), inside(inner)]));
-  if (isSet(value)) return new Set([...value].map(inside));
+  if (isMap(value)) return new Map(entriesOf(value).map(([key, inner]) => [inside(key), inside(inner)]));
+  if (isSet(value)) return new Set(elementsOf(value).map(inside));
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(inner)]));
 }
 
