@@ -47,7 +47,14 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     if (this.paramGroups.length !== 1) {
       throw refusal(this._name(), 'params', 'one group of parameters', String(this.paramGroups.length));
     }
-    this.paramGroups[0]!.maxEval ??= defaults.maxEval;
+    this.#group.maxEval ??= defaults.maxEval;
+  }
+
+  /** The only group. The program may have changed the list since, also in the closure. */
+  get #group(): ParamGroup<LBFGSOptions> {
+    const { length, 0: group } = this.paramGroups;
+    if (length === 1) return group as ParamGroup<LBFGSOptions>;
+    throw refusal(this._name('step'), 'paramGroups', 'one group of parameters', String(length));
   }
 
   override step<T>(closure?: () => T): any {
@@ -56,7 +63,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
       if (closure === undefined) throw argumentError(fn, 'closure', 'a function that computes the loss', closure);
       const first = this._loss(fn, closure);
       this._demandOptions(fn);
-      this._demandUsable(fn, this.paramGroups[0]!);
+      this._demandUsable(fn, this.#group);
       this.#demandHistory(fn);
       inGradMode(false, () => ownScope(() => this.#iterate(fn, closure, this.#lossOf(fn, first))));
       return first;
@@ -100,7 +107,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
   }
 
   get #params(): Tensor[] {
-    return this.paramGroups[0]!.params;
+    return this.#group.params;
   }
 
   #flatGrad(): Tensor {
@@ -114,7 +121,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
   }
 
   get #maximizes(): boolean {
-    return this.paramGroups[0]!.maximize === true;
+    return this.#group.maximize === true;
   }
 
   /** What is minimized. */
@@ -133,7 +140,7 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
   }
 
   #iterate(fn: string, closure: () => unknown, loss: number): void {
-    const group = this.paramGroups[0]! as ParamGroup<LBFGSOptions>;
+    const group = this.#group;
     const parameter = this.#params[0]!;
     const state = this.state.get(parameter) ?? {};
     if (isEmpty(state)) Object.assign(state, { func_evals: 0, n_iter: 0 });

@@ -129,6 +129,12 @@ describe('step', () => {
     expect(codeOf(() => optimizer.step(5))).toBe('ERR_TORCH_ARGUMENT');
     expect(codeOf(() => new untyped.optim.LBFGS([leaf(1)]).step())).toBe('ERR_TORCH_ARGUMENT');
     expect(codeOf(() => new untyped.optim.LBFGS([leaf(1)]).step(() => 'x'))).toBe('ERR_TORCH_ARGUMENT');
+    const emptied = new untyped.optim.LBFGS([leaf(1)]);
+    const empty = () => {
+      emptied.paramGroups = [];
+      return 1;
+    };
+    expect(thrown(() => emptied.step(empty))).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: 'paramGroups' });
   });
 
   it('is refused inside torch.run and after dispose', async () => {
