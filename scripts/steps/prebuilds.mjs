@@ -131,6 +131,7 @@ export async function ensurePrebuild() {
       addonFile,
       ...(existsSync(distributedFile) ? [distributedFile] : []),
       inRoot('package.json'),
+      ...['prebuilds', 'checked-types', 'esm-entry'].map((name) => inRoot('scripts', 'steps', `${name}.mjs`)),
       ...filesBelow(['lib/generated', 'native/generated', 'types/generated', 'dist/lib'], ['.js', '.cpp', '.d.ts']),
     ],
     values: { libtorch: libtorchIdentity(), others: prebuiltFolders().filter((dir) => dir !== ownFolder()) },
