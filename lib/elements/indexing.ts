@@ -242,9 +242,10 @@ function withoutLeadingOnes(value: Tensor): Tensor {
  * one that is a part of what is written, as in `t[:] = t[0]`.
  */
 function copyInto(chosen: Tensor, source: Tensor): void {
-  const { ndim } = source;
-  if (ndim === 0 && chosen.ndim > 0 && source.device === 'cpu') chosen.fill_(source);
-  else chosen.copy_((ndim > chosen.ndim ? withoutLeadingOnes(source) : source).expandAs(chosen));
+  const [to, from] = [chosen.shape, source.shape];
+  if (to.length === from.length && to.every((size, i) => size === from[i])) chosen.copy_(source);
+  else if (from.length === 0 && source.device === 'cpu') chosen.fill_(source);
+  else chosen.copy_((from.length > to.length ? withoutLeadingOnes(source) : source).expandAs(chosen));
 }
 
 /** Copies lists first, so that user code run by reading them cannot run between the ops. */
