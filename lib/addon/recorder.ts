@@ -66,6 +66,8 @@ export interface ChildHeapFiles {
 export interface AuditNative extends WatchNative, HeapNative {
   /** Whether a recording is active, for code that cannot afford a native call. */
   recordingHere?: boolean;
+  /** How many copies of the library use this object; each numbers its sites. */
+  copies?: number;
   /** The number of recordings that this environment has seen begin. */
   recordings?: number;
   /** Memory of the addon. `flags[Flag.AuditPending]` is nonzero while new handles of this environment wait for their site. */
@@ -91,9 +93,9 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditTag(siteId: number, labelId: number): void;
   /**
    * The same with the site of the running stack, if its return addresses are known, alone or with the functions that wait for it
-   * (`waiting`; 0: those are not known). False: nothing was done.
+   * (`waiting`; 0: those are not known). `copy`: the number of this copy of the library. False: nothing was done.
    */
-  auditTagKnown(labelId: number, waiting: number): boolean;
+  auditTagKnown(labelId: number, waiting: number, copy: number): boolean;
   /** The site of the stack that the last `auditTagKnown` did not know. `waiting`: 0 if its return addresses determine it. */
   auditKnown(siteId: number, waiting: number): void;
   /** Whether the running code is a microtask, for which V8 adds the functions that wait for it; true if that is not known. */

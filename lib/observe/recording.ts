@@ -31,7 +31,9 @@ const GRAPH_MS = 50;
 /** The number of tensors between two checks of a program that blocks its event loop. */
 const TENSORS_PER_CHECK = 32;
 
-/** Site ids of this environment, by the key of the stack. */
+/** The number of this copy of the library. */
+let copy = 0;
+/** Site ids of this copy, by the key of the stack. */
 const siteIds = new Map<number, number>();
 
 /** A stack, and the labels that were active there. */
@@ -96,7 +98,7 @@ export function captureSite(native: AuditNative): void {
   const isAlone = native.recordingHere === true && announcer?.on !== true && !isWatched(native);
   const mayBeKnown = callSite === undefined && isAlone;
   const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
-  if (!mayBeKnown || !native.auditTagKnown(labelId, waitingNow())) {
+  if (!mayBeKnown || !native.auditTagKnown(labelId, waitingNow(), copy)) {
     const depth = native.auditDepth();
     const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
     if (depth > 0) {
@@ -120,6 +122,7 @@ export function captureSite(native: AuditNative): void {
  * `warn` is passed in because warnings.ts depends on tensors, and tensors on this module.
  */
 export function startAudit(native: AuditNative, warn: (text: string, code: string) => void): void {
+  copy = native.copies = (native.copies ?? 0) + 1;
   const text = process.env[VARIABLE];
   const options = text === undefined ? undefined : parseOptions(text);
   // Deleted before user code runs, so that neither the program nor its children see it, unless children are followed.

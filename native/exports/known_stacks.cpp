@@ -97,7 +97,8 @@ class KnownStacks {
 
   // The site of the running stack, of which `depth` frames are recorded; 0: unknown, or to be captured again. `waiting`
   // stands for the functions that wait for it; 0: they are not known.
-  uint32_t find(int depth, uint32_t waiting) {
+  // `copy` is the caller's copy of the library, which numbers sites by itself.
+  uint32_t find(int depth, uint32_t waiting, uint32_t copy) {
     pending_ = 0;
     if (is_ambiguous.load(std::memory_order_relaxed) || !sample_functions().complete()) return 0;
     if (resting_ > 0) {
@@ -106,7 +107,7 @@ class KnownStacks {
     }
     count_collections();
     forget_moved();
-    const uint64_t addresses = hash_of_stack(depth);
+    const uint64_t addresses = hash_of_stack(mixed(static_cast<uint64_t>(depth), copy));
     if (addresses == 0) return 0;
     auto at = stacks_.find(addresses);
     if (at == stacks_.end() && waiting != 0) at = stacks_.find(key_of(addresses, waiting));
@@ -150,7 +151,7 @@ class KnownStacks {
   }
 
   // A hash of the return addresses, in interpreted code of the positions in its bytecode; 0 without any.
-  static uint64_t hash_of_stack(int depth) noexcept {
+  static uint64_t hash_of_stack(uint64_t key) noexcept {
     const SampleFunctions& v8 = sample_functions();
     Registers registers;
     registers.pc = __builtin_return_address(0);
@@ -160,7 +161,6 @@ class KnownStacks {
     v8.stack_sample(v8.current_isolate(), &registers, frames, kMaxFrames, &sample);
     const size_t count = std::min(sample.frames, kMaxFrames);
     if (count == 0) return 0;
-    uint64_t key = static_cast<uint64_t>(depth);
     for (size_t i = 0; i < count; ++i) key = mixed(key, reinterpret_cast<uintptr_t>(frames[i]));
     return key;
   }
@@ -184,13 +184,13 @@ KnownStacks& stacks_of(const Napi::CallbackInfo& info) noexcept { return *static
 
 void destroy_stacks(void* stacks) { const std::unique_ptr<KnownStacks> owned(static_cast<KnownStacks*>(stacks)); }
 
-// auditTagKnown(labelId: number, waiting: number): boolean. Tags the pending tensors with the site of the running stack
-// if it is known.
+// auditTagKnown(labelId: number, waiting: number, copy: number): boolean. Tags the pending tensors with the site of the
+// running stack if it is known.
 Napi::Value audit_tag_known(const Napi::CallbackInfo& info) {
   KnownStacks& stacks = stacks_of(info);
   const int frames = depth();
   const uint32_t waiting = info[1].As<Napi::Number>().Uint32Value();
-  const uint32_t site = frames > 0 ? stacks.find(frames, waiting) : 0;
+  const uint32_t site = frames > 0 ? stacks.find(frames, waiting, info[2].As<Napi::Number>().Uint32Value()) : 0;
   if (site != 0) tag_pending(stacks.env_number(), site, info[0].As<Napi::Number>().Uint32Value());
   return Napi::Boolean::New(info.Env(), site != 0);
 }
