@@ -4,7 +4,10 @@
  */
 import * as v8 from 'node:v8';
 
-/** Whether a continuation runs whose beginning was seen. Those that nest end it early, and microtasks without a promise do not begin it. */
+/**
+ * Whether a continuation runs whose beginning was seen. The end of a nested one sets it to false too, and microtasks without a
+ * promise do not set it.
+ */
 let isInContinuation = false;
 let waiting = 0;
 
