@@ -67,10 +67,10 @@ export function createService(options: Options): Service {
   });
   addHealth(app, { source, backend, batcher, draining });
 
-  app.post('/classify', (request, reply) => {
+  app.post('/classify', (request) => {
     checkQuestion(request);
     const { answer, cancel } = batcher.add(request.body.pixels);
-    reply.raw.once('close', cancel);
+    request.cancel = cancel;
     return answer;
   });
 

@@ -8,7 +8,7 @@ export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The handler's input: numbers from 0 to 1. Typed arrays are checked already, other input by `checkQuestion`. */
 export interface Question {
-  pixels: number[] | Float32Array | Float64Array;
+  pixels: number[] | Float32Array;
 }
 
 /** What a body of JSON must be, before any tensor is made. */
@@ -48,20 +48,20 @@ function acceptJson(app: FastifyInstance): void {
   });
 }
 
-function pixelsIn(body: Buffer): Float64Array | undefined {
+function pixelsIn(body: Buffer): Float32Array | undefined {
   let question: Partial<Question> | null;
   try {
-    question = torch.utils.parseJSON(body, { pixels: Float64Array }) as Partial<Question> | null;
+    question = torch.utils.parseJSON(body, { pixels: Float32Array }) as Partial<Question> | null;
   } catch {
     return undefined; // not JSON: Fastify's parser says so
   }
   const pixels = question?.pixels;
-  const isKnown = pixels instanceof Float64Array && pixels.length === PIXELS && Object.keys(question!).length === 1;
+  const isKnown = pixels instanceof Float32Array && pixels.length === PIXELS && Object.keys(question!).length === 1;
   return isKnown && areInRange(pixels) ? pixels : undefined;
 }
 
 /** `every` and iterators would call a function for each number. */
-function areInRange(pixels: Float64Array): boolean {
+function areInRange(pixels: Float32Array): boolean {
   for (let i = 0; i < pixels.length; i++) {
     const value = pixels[i]!;
     if (!(value >= 0 && value <= 1)) return false;

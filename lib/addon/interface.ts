@@ -88,7 +88,7 @@ export interface Native extends AuditNative {
    * Arrays of numbers under the names, members of a JSON object: for each the index of its name, where its text begins and ends, its
    * first number in `numbers` and how many there are. Null if the text is to be parsed whole.
    */
-  jsonArrays(text: Uint8Array, names: readonly string[], numbers: Float64Array): number[] | null;
+  jsonArrays(text: Uint8Array, names: readonly string[], numbers: Float32Array | Float64Array): number[] | null;
   /** A new uint8 tensor, uninitialized. */
   newBytes(length: number): unknown;
   /** Fills a uint8 tensor from a file offset; returns the number of bytes read. Adds them to `sum`, a CRC-32. */

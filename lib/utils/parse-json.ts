@@ -10,18 +10,25 @@ const FN = 'utils.parseJSON';
 export type NumberArrayConstructor = Float32ArrayConstructor | Float64ArrayConstructor;
 
 /** Numbers before they are copied to the arrays of the result. Larger memory is not kept. */
-let kept = new Float64Array(0);
+const kept = { floats: new Float32Array(0), doubles: new Float64Array(0) };
 const MAX_KEPT = 2 ** 16;
 
-function roomFor(count: number): Float64Array {
-  if (count <= kept.length) return kept;
-  const room = new Float64Array(count);
-  if (count <= MAX_KEPT) kept = room;
-  return room;
+/** Of float32 only if all arrays are: other numbers are rounded when they are copied. */
+function roomFor(count: number, members: Members): Float32Array | Float64Array {
+  const isFloat = members.every(([, type]) => type === Float32Array);
+  const room = isFloat ? kept.floats : kept.doubles;
+  if (count <= room.length) return room;
+  const next = isFloat ? new Float32Array(count) : new Float64Array(count);
+  if (count > MAX_KEPT) return next;
+  if (next instanceof Float32Array) kept.floats = next;
+  else kept.doubles = next;
+  return next;
 }
 
+type Members = readonly [string, NumberArrayConstructor][];
+
 /** Read once: a getter could run the program, or give something else later. */
-function membersOf(arrays: unknown): readonly [string, NumberArrayConstructor][] {
+function membersOf(arrays: unknown): Members {
   if (!isOptions(arrays))
     throw argumentError(FN, 'arrays', 'an object of Float32Array or Float64Array by member', arrays);
   const members: [string, NumberArrayConstructor][] = Object.entries(arrays);
@@ -55,7 +62,7 @@ export function parseJSON(body: Uint8Array, arrays: Record<string, NumberArrayCo
   const members = membersOf(arrays);
   refuseDetached(FN, 'body', body);
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const numbers = roomFor(Math.ceil(bytes.length / 2));
+  const numbers = roomFor(Math.ceil(bytes.length / 2), members);
   const names = members.map(([name]) => name);
   const [hasOthers, ...found] = (names.some(hasReplacement) ? null : native.jsonArrays(bytes, names, numbers)) ?? [1];
   const value = hasOthers === 1 || found.length === 0 ? parseRest(bytes, found) : {};
@@ -63,7 +70,7 @@ export function parseJSON(body: Uint8Array, arrays: Record<string, NumberArrayCo
     const [name, NumberArray] = members[found[i]!]!;
     const first = found[i + 3]!;
     const read = numbers.slice(first, first + found[i + 4]!);
-    (value as Record<string, unknown>)[name] = NumberArray === Float64Array ? read : new NumberArray(read);
+    (value as Record<string, unknown>)[name] = read instanceof NumberArray ? read : new NumberArray(read);
   }
   if (found.length < FIGURES * members.length) convertOthers(value, members);
   return value;

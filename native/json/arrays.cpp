@@ -65,13 +65,14 @@ class Cursor {
   }
 
   // `[1, 2]` into `to`; the numbers written.
-  std::optional<size_t> take_numbers(double* to, size_t room) noexcept {
+  template <class Number>
+  std::optional<size_t> take_numbers(Number* to, size_t room) noexcept {
     if (!take('[')) return std::nullopt;
     if (take_next(']')) return 0;
     for (size_t count = 0;;) {
       count += take_zeros(to + count, room - count);
       if (count == room) return std::nullopt;
-      if (take_digit(to[count])) {
+      if (take_digit(to[count]) || take_short_decimal(to[count])) {
         ++count;
         continue;
       }
@@ -90,48 +91,83 @@ class Cursor {
 
   char peek() const noexcept { return at_end() ? '\0' : text_[at_]; }
 
-  // Appends digits to `number`, which is right as long as they are at most 19; how many they are.
+  // Appends digits to `number`, which is right as long as they are at most 19; how many they are. Up to eight digits
+  // are read in a few operations on one integer, without a branch for each (D. Lemire, "Quickly parsing eight digits",
+  // 2018).
   size_t take_digits(uint64_t& number) noexcept {
     const size_t begin = at_;
-    while (take_eight_digits(number)) {
+    size_t count = 8;
+    for (uint64_t eight = 0; count == 8 && next_eight(eight);) {
+      count = leading_bytes(beyond_digits(eight));
+      if (count == 0) break;
+      number = kIntegerPowersOfTen[count] * number + number_of(eight, count);
+      at_ += count;
     }
     for (; is_digit(peek()); ++at_) number = 10 * number + static_cast<uint64_t>(text_[at_] - '0');
     return at_ - begin;
   }
 
-  // All eight in a few operations on one integer (D. Lemire, "Quickly parsing eight digits", 2018).
-  bool take_eight_digits(uint64_t& number) noexcept {
-    uint64_t eight = 0;  // the first digit is in the lowest byte
-    if (!kIsLittleEndian || text_.size() - at_ < sizeof(eight)) return false;
-    std::memcpy(&eight, text_.data() + at_, sizeof(eight));
-    // The upper half of a digit's byte is 3, and stays 3 when 6 is added, unlike that of the characters after '9'.
-    constexpr uint64_t kUpper = 0xF0F0F0F0F0F0F0F0;
-    constexpr uint64_t kThrees = 0x3030303030303030;
-    if ((eight & kUpper) != kThrees || ((eight + 0x0606060606060606) & kUpper) != kThrees) return false;
-    eight = (eight & 0x0F0F0F0F0F0F0F0F) * (1 + (10 << 8)) >> 8;  // to four numbers of two digits
-    eight = (eight & 0x00FF00FF00FF00FF) * (1 + (100 << 16)) >> 16;
-    eight = (eight & 0x0000FFFF0000FFFF) * (1 + (uint64_t{10000} << 32)) >> 32;
-    number = 100'000'000 * number + eight;
-    at_ += sizeof(eight);
-    return true;
-  }
-
   // Runs of `0,`, which is most of sparse data, four at once; the numbers written.
-  size_t take_zeros(double* to, size_t room) noexcept {
-    constexpr std::string_view kFour = "0,0,0,0,";
+  template <class Number>
+  size_t take_zeros(Number* to, size_t room) noexcept {
     size_t count = 0;
-    for (; room - count >= 4 && text_.size() - at_ >= kFour.size(); count += 4, at_ += kFour.size()) {
-      if (std::memcmp(text_.data() + at_, kFour.data(), kFour.size()) != 0) break;
-      std::fill_n(to + count, 4, 0.0);
+    for (uint64_t eight = 0; room - count >= 4 && next_eight(eight);) {
+      std::fill_n(to + count, 4, Number{0});
+      const size_t zeros = leading_bytes(eight ^ 0x2C302C302C302C30) / 2;
+      count += zeros;
+      at_ += 2 * zeros;
+      if (zeros < 4) break;
     }
     return count;
   }
 
+  // The next eight characters, the first in the lowest byte; false near the end, and where integers are stored
+  // otherwise.
+  bool next_eight(uint64_t& eight) const noexcept {
+    if (!kIsLittleEndian || text_.size() - at_ < sizeof(eight)) return false;
+    std::memcpy(&eight, text_.data() + at_, sizeof(eight));
+    return true;
+  }
+
+  // Of eight characters: a bit set in the first one that is not a digit, and none before it.
+  static uint64_t beyond_digits(uint64_t eight) noexcept {
+    eight ^= 0x3030303030303030;  // a digit is 0 to 9 then
+    return ((eight + 0x7676767676767676) | eight) & 0x8080808080808080;
+  }
+
+  // Of eight characters: the number that the first `count` of them are, 1 to 8 digits.
+  static uint64_t number_of(uint64_t eight, size_t count) noexcept {
+    eight = (eight ^ 0x3030303030303030) << 8 * (8 - count);  // zeros before the digits
+    eight = eight * (1 + (10 << 8)) >> 8;                     // to four numbers of two digits
+    eight = (eight & 0x00FF00FF00FF00FF) * (1 + (100 << 16)) >> 16;
+    return (eight & 0x0000FFFF0000FFFF) * (1 + (uint64_t{10000} << 32)) >> 32;
+  }
+
+  // How many of the lowest bytes are 0.
+  static size_t leading_bytes(uint64_t eight) noexcept {
+    return eight == 0 ? 8 : static_cast<size_t>(__builtin_ctzll(eight)) / 8;
+  }
+
   // `7,`
-  bool take_digit(double& to) noexcept {
+  template <class Number>
+  bool take_digit(Number& to) noexcept {
     if (text_.size() - at_ < 2 || !is_digit(text_[at_]) || text_[at_ + 1] != ',') return false;
-    to = text_[at_] - '0';
+    to = static_cast<Number>(text_[at_] - '0');
     at_ += 2;
+    return true;
+  }
+
+  // `0.345,`: a digit, a point, at most five digits and a comma.
+  template <class Number>
+  bool take_short_decimal(Number& to) noexcept {
+    uint64_t eight = 0;
+    if (!next_eight(eight) || (eight >> 8 & 0xFF) != '.') return false;
+    const auto whole = static_cast<uint8_t>(text_[at_] - '0');
+    const size_t decimals = leading_bytes(beyond_digits(eight >> 16));
+    if (whole > 9 || decimals == 0 || decimals > 5 || text_[at_ + 2 + decimals] != ',') return false;
+    const uint64_t digits = kIntegerPowersOfTen[decimals] * whole + number_of(eight >> 16, decimals);
+    to = static_cast<Number>(static_cast<double>(digits) / kPowersOfTen[decimals]);
+    at_ += decimals + 3;
     return true;
   }
 
@@ -145,7 +181,8 @@ class Cursor {
   }
 
   // RFC 8259, section 6. std::from_chars also takes a leading zero, a bare point, infinities and NaN.
-  bool take_number(double& to) noexcept {
+  template <class Number>
+  bool take_number(Number& to) noexcept {
     const size_t begin = at_;
     const bool is_negative = take('-');
     const bool is_zero = peek() == '0';
@@ -160,10 +197,12 @@ class Cursor {
     const bool has_exponent = peek() == 'e' || peek() == 'E';
     if (!has_exponent && whole + decimals <= 19 && digits <= kMaxExact && decimals < std::size(kPowersOfTen)) {
       const double number = static_cast<double>(digits) / kPowersOfTen[decimals];
-      to = is_negative ? -number : number;
+      to = static_cast<Number>(is_negative ? -number : number);
       return true;
     }
-    const size_t length = convert(text_.substr(begin), to);
+    double number = 0;
+    const size_t length = convert(text_.substr(begin), number);
+    to = static_cast<Number>(number);
     at_ = begin + length;
     return length != 0;
   }
@@ -182,6 +221,7 @@ class Cursor {
   // A division of two numbers that float64 has exactly is rounded once, so it gives the number nearest to the decimal
   // (W. Clinger, "How to read floating point numbers accurately", 1990).
   static constexpr uint64_t kMaxExact = uint64_t{1} << 53;
+  static constexpr uint64_t kIntegerPowersOfTen[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   static constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
                                             1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
 
@@ -202,7 +242,8 @@ bool is_valid_name(std::string_view name) noexcept {
 
 }  // namespace
 
-NumberArrays find_number_arrays(std::string_view text, const std::vector<std::string>& names, double* to, size_t room) {
+template <class Number>
+NumberArrays find_number_arrays(std::string_view text, const std::vector<std::string>& names, Number* to, size_t room) {
   NumberArrays result;
   Cursor cursor(text);
   size_t used = 0;
@@ -239,5 +280,8 @@ NumberArrays find_number_arrays(std::string_view text, const std::vector<std::st
   result.is_read = cursor.at_end();
   return result;
 }
+
+template NumberArrays find_number_arrays(std::string_view, const std::vector<std::string>&, float*, size_t);
+template NumberArrays find_number_arrays(std::string_view, const std::vector<std::string>&, double*, size_t);
 
 }  // namespace ltn::json

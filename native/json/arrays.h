@@ -28,8 +28,10 @@ struct NumberArrays {
 };
 
 // Finds the members of the object `text` that are called as in `names` and are flat arrays of numbers, and writes their
-// numbers to `to`, rounded as JavaScript does it. A member of another kind, or with a number beyond float64, is not
-// found. `room`: how many numbers fit; `text.size() / 2` are always enough. Any thread; keeps nothing.
-NumberArrays find_number_arrays(std::string_view text, const std::vector<std::string>& names, double* to, size_t room);
+// numbers to `to`, rounded as JavaScript does it: to a double, and then to a float. A member of another kind, or with a
+// number beyond float64, is not found. `room`: how many numbers fit; `text.size() / 2` are always enough. Any thread;
+// keeps nothing. `Number`: float or double.
+template <class Number>
+NumberArrays find_number_arrays(std::string_view text, const std::vector<std::string>& names, Number* to, size_t room);
 
 }  // namespace ltn::json

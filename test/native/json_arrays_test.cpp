@@ -68,9 +68,21 @@ TEST(JsonArrays, ReadsDecimalsOfEachLengthAsTheCLibraryDoes) {
   // Around 2^53, the last integer that is read exactly, and characters beside the digits.
   EXPECT_EQ(read(R"({"a":[9007199254740992,9007199254740993,9007199254740995,0.9007199254740993]})").numbers[0],
             (std::vector<double>{9007199254740992, 9007199254740992, 9007199254740996, 0.9007199254740993}));
-  for (const char* number : {"1234567:", "1234567/", "1234567\xb0", "0.1234567:"}) {
+  for (const char* number : {"1234567:", "1234567/", "1234567\xb0", "0.1234567:", "0.5:,0.25", "0.5.5,0.25", "/.5,0.25",
+                             ":.5,0.25", "0.,0.25", "00.5,0.25", "0.123456:,0.25"}) {
     EXPECT_TRUE(read(std::string(R"({"a":[)") + number + "]}").numbers.empty()) << number;
   }
+}
+
+TEST(JsonArrays, RoundsFloatsFromDoubles) {
+  // The double nearest to it lies between two floats, of which the decimal itself is nearer to the other.
+  const std::string text = R"({"a":[0,0,0,0,0.1,7,-2.5,1.00000017881393432617187499,1e39,1e-46,0.99999]})";
+  float room[16] = {};
+  const NumberArrays arrays = find_number_arrays(text, {"a"}, room, std::size(room));
+  ASSERT_EQ(arrays.found.size(), 1U);
+  const std::vector<double> numbers{0, 0, 0, 0, 0.1, 7, -2.5, 1.00000017881393432617187499, 1e39, 1e-46, 0.99999};
+  ASSERT_EQ(arrays.found[0].count, numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(room[i], static_cast<float>(numbers[i])) << i;
 }
 
 TEST(JsonArrays, ReadsRunsOfZeros) {

@@ -4,13 +4,15 @@ import { thrown, torch } from '../support/torch';
 const { parseJSON } = torch.utils;
 const bytes = (text: string) => Buffer.from(text);
 
+type NumberArrayConstructor = Float32ArrayConstructor | Float64ArrayConstructor;
+
 /** JSON.parse, and then the arrays of numbers converted: what parseJSON is measured by. */
-function reference(text: string, names: readonly string[]): unknown {
+function reference(text: string, names: readonly string[], NumberArray: NumberArrayConstructor): unknown {
   const value = JSON.parse(text) as unknown;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   for (const [name, member] of Object.entries(value)) {
     const isFlat = Array.isArray(member) && member.every((each) => typeof each === 'number');
-    if (names.includes(name) && isFlat) (value as Record<string, unknown>)[name] = new Float64Array(member);
+    if (names.includes(name) && isFlat) (value as Record<string, unknown>)[name] = new NumberArray(member);
   }
   return value;
 }
@@ -24,8 +26,10 @@ function expectLikeJSON(text: string): void {
       return String(error);
     }
   };
-  const found = of(() => parseJSON(bytes(text), { a: Float64Array, b: Float64Array }));
-  expect([text, found]).toEqual([text, of(() => reference(text, ['a', 'b']))]);
+  for (const NumberArray of [Float64Array, Float32Array]) {
+    const found = of(() => parseJSON(bytes(text), { a: NumberArray, b: NumberArray }));
+    expect([text, found]).toEqual([text, of(() => reference(text, ['a', 'b'], NumberArray))]);
+  }
 }
 
 /** Numbers of the same seed in each run. */
