@@ -40,16 +40,22 @@ export interface AsyncNow {
   readonly running: Map<number, { batchEnded(): void }>;
   /** The strand that native code records into. */
   entered: number;
+  /** Whether the environment has a mailbox. */
+  hasMailbox: boolean;
 }
 
-native.asyncNow ??= { running: new Map(), entered: 0 };
+native.asyncNow ??= { running: new Map(), entered: 0, hasMailbox: false };
 const shared = native.asyncNow;
 const { running } = shared;
-let mailbox = false;
 
-/** The newest copy's function receives the mail for all copies: an older copy's globals may be gone. */
+/**
+ * The newest copy's function receives the mail for all copies: an older copy's globals may be gone, and native code would keep
+ * them alive.
+ */
+if (shared.hasMailbox) native.strandMailbox(onMail);
+
 function openMailbox(): void {
-  if (mailbox) return;
+  if (shared.hasMailbox) return;
   // The mailbox belongs to no scope.
   const { current } = now;
   const undo = () => enter(current);
@@ -59,7 +65,7 @@ function openMailbox(): void {
   });
   // Before C++ static destruction, while ops still have everything that they use.
   if (isMainThread) process.once('exit', () => native.poolStop());
-  mailbox = true; // last: if the above overflowed the stack, the next call retries
+  shared.hasMailbox = true; // last: if the above overflowed the stack, the next call retries
 }
 
 function onMail(): void {

@@ -13,8 +13,15 @@ export interface AnomalyOptions {
   checkNan?: boolean;
 }
 
-/** The callback through which native code gets the place of a node. Undefined until detection is first enabled. */
-let place: unknown;
+declare module '../addon/interface' {
+  interface Native {
+    /**
+     * The function that gives the place of a node, and what has native code call it; null while detection is off, undefined if
+     * it was never on. One for all copies of the library: native code keeps the function, and with it the globals of its copy.
+     */
+    placeOfNodes?: { readonly of: () => string; readonly held: unknown } | null;
+  }
+}
 
 /** The first frame of the program. Source maps are applied later, when the text is needed. */
 function placeNow(): string {
@@ -23,7 +30,9 @@ function placeNow(): string {
 }
 
 function switchTo(enabled: boolean, checkNan: boolean): void {
-  if (enabled) place ??= native.anomalyPlace(placeNow);
+  if (!enabled) native.placeOfNodes = null;
+  else if (native.placeOfNodes?.of !== placeNow)
+    native.placeOfNodes = { of: placeNow, held: native.anomalyPlace(placeNow) };
   native.anomalySet(enabled, checkNan);
 }
 
@@ -48,7 +57,7 @@ export function detectAnomaly<T>(fn: () => T, options: AnomalyOptions = {}): T {
   if (typeof fn !== 'function') throw argumentError('autograd.detectAnomaly', 'fn', 'a function', fn);
   const checkNan = checkNanOf('autograd.detectAnomaly', options);
   const [enabled, checks] = [native.anomalyEnabled(), native.anomalyChecksNan()];
-  const undo = () => native.anomalySet(enabled, checks);
+  const undo = () => switchTo(enabled, checks);
   const result = restoring(undo, () => {
     switchTo(true, checkNan);
     return fn();
@@ -110,7 +119,7 @@ export function runEngine<T>(fn: () => T): T {
 }
 
 function withPlaces<T>(fn: () => T): T {
-  if (place === undefined) return fn();
+  if (native.placeOfNodes === undefined) return fn();
   native.anomalyTake(); // discards an earlier record
   try {
     return fn();
