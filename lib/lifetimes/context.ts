@@ -91,8 +91,8 @@ export interface Now {
   /** The promise that an `await` has just created, and its scope: for a value that is not a promise, V8 creates a second one. */
   awaitId: number;
   awaitScope: ScopeNode | null;
-  /** Scopes of async functions, by the async id of their promise. */
-  functions: Map<number, WeakRef<ScopeNode>>;
+  /** Scopes of async functions, by the async id of their promise; null while the call has not returned it. */
+  functions: Map<number, WeakRef<ScopeNode> | null>;
   starting: Start | null;
 }
 
@@ -194,6 +194,7 @@ function init(asyncId: number, type: string, triggerId: number, resource: Resour
     now.starting.asyncId = asyncId;
     now.starting.promise = resource;
     now.starting = null;
+    functions.set(asyncId, null);
   }
   const { current } = now;
   if (current === null) {
@@ -288,6 +289,7 @@ function disableIfIdle(): void {
   now.idle = 0;
   if (around.some((run) => run.current !== null)) return;
   for (const id of mayWait) if (!native.scopeIsOpen(id)) mayWait.delete(id); // ended with an enclosing scope
+  for (const [id, scope] of functions) if (scope?.deref() === undefined) functions.delete(id); // it will never resolve
   native.scopeOpenings?.sweep((id) => native.scopeIsOpen(id));
   if (mayWait.size > 0) return;
   now.hooks?.disable();
@@ -319,10 +321,11 @@ export function callAsync<S extends ScopeNode, T>(scope: S, fn: (scope: S) => T)
   now.starting = start;
   try {
     const result = fn(scope);
-    // Too late for a function that has already ended, but that left nothing open that could wait.
-    if (start.promise === result) functions.set(start.asyncId, new Ref(scope));
+    // A function that has already ended resolved its promise, and left nothing open that could wait.
+    if (start.promise === result && functions.has(start.asyncId)) functions.set(start.asyncId, new Ref(scope));
     return result;
   } finally {
     now.starting = null;
+    if (functions.get(start.asyncId) === null) functions.delete(start.asyncId);
   }
 }

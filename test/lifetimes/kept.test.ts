@@ -1,5 +1,7 @@
 /** What a program may keep, such as a scope that has ended or a hook's handle, keeps nothing else of the program. */
+import * as path from 'node:path';
 import { ask } from '../support/child';
+import { LIB } from '../support/torch';
 
 /** Each way keeps what it returns, and nothing else: `left` is the number of tensors that a collection does not free. */
 const WAYS = `{
@@ -118,4 +120,31 @@ test('what is kept holds neither the objects whose methods ran nor the arguments
       answer(left);
     })();`);
   expect(left).toEqual({});
+});
+
+test('async functions leave nothing in the tables of scopes, whether they wait, end at once, throw or never settle', async () => {
+  const left = await ask(`
+    const { native } = require(${JSON.stringify(path.join(LIB, 'addon/native.js'))});
+    const { functions, mayWait } = native.scopesNow;
+    const functionsOf = {
+      'ends at once': async () => {},
+      'waits': async () => { await null; },
+      'throws at once': async () => { throw new Error('no'); },
+      'throws later': async () => { await null; throw new Error('no'); },
+      'is not async': () => Promise.resolve(),
+      'throws without a promise': () => { Promise.resolve(); throw new Error('no'); },
+      'has made other promises first': () => { Promise.resolve(); return (async () => {})(); },
+      'ends at once inside another': async () => { await torch.scope(async () => {}); },
+    };
+    (async () => {
+      const left = {};
+      for (const [name, fn] of Object.entries(functionsOf)) {
+        for (let i = 0; i < 100; i++) await (async () => torch.scope(fn))().catch(() => {});
+        left[name] = [functions.size, mayWait.size];
+        functions.clear();
+        mayWait.clear();
+      }
+      answer(left);
+    })();`);
+  expect([...new Set(Object.values(left as object).map(String))]).toEqual(['0,0']);
 });
