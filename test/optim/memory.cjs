@@ -75,7 +75,11 @@ function growthOfLbfgs(lineSearchFn, isFailing) {
   }
   optimizer.dispose();
   torch.scope(() => optimizer.zeroGrad());
-  return { counts: [...new Set(counts)], disposed: tensors() - empty };
+  const disposed = tensors() - empty;
+  // Not left to a collection, which could come while the next ones are counted.
+  p.dispose();
+  lr.dispose();
+  return { counts: [...new Set(counts)], disposed };
 }
 
 /** Optimizers that nothing refers to any more. They are counted while a list holds them, so that no collection can differ. */
