@@ -140,11 +140,24 @@ test('async functions leave nothing in the tables of scopes, whether they wait, 
       const left = {};
       for (const [name, fn] of Object.entries(functionsOf)) {
         for (let i = 0; i < 100; i++) await (async () => torch.scope(fn))().catch(() => {});
-        left[name] = [functions.size, mayWait.size];
+        const count = functions.size + mayWait.size;
+        if (count > 0) left[name] = count;
         functions.clear();
         mayWait.clear();
       }
+      // These are forgotten when the program has done other work.
+      for (let i = 0; i < 100; i++) void torch.scope(async () => { await new Promise(() => {}); });
+      if (functions.size !== 100) left['is still waiting'] = functions.size;
+      const { setFlagsFromString } = require('v8');
+      setFlagsFromString('--expose-gc');
+      const gc = require('vm').runInNewContext('gc');
+      for (let i = 0; i < 50 && functions.size > 0; i++) {
+        for (let j = 0; j < 300; j++) await null;
+        await new Promise(setImmediate);
+        gc();
+      }
+      if (functions.size > 0) left['never settles'] = functions.size;
       answer(left);
     })();`);
-  expect([...new Set(Object.values(left as object).map(String))]).toEqual(['0,0']);
+  expect(left).toEqual({});
 });

@@ -75,7 +75,8 @@ TEST(JsonArrays, ReadsDecimalsOfEachLengthAsTheCLibraryDoes) {
 }
 
 TEST(JsonArrays, RoundsFloatsFromDoubles) {
-  // The double nearest to it lies between two floats, of which the decimal itself is nearer to the other.
+  // The double nearest to 1.0000001788… is midway between two floats and is rounded up; the decimal is nearer to the
+  // lower.
   const std::string text = R"({"a":[0,0,0,0,0.1,7,-2.5,1.00000017881393432617187499,1e39,1e-46,0.99999]})";
   float room[16] = {};
   const NumberArrays arrays = find_number_arrays(text, {"a"}, room, std::size(room));
