@@ -2,27 +2,27 @@
 import './addon/disposal';
 import './public/methods';
 import { dtypeAliases, dtypes, layouts, memoryFormats } from './addon/enums';
+import { lateModule } from './addon/late-module';
 import { native } from './addon/native';
+import { publics } from './addon/wrappers';
 import { asyncPool } from './async/pool';
 import { makeAsync, makeRun, registerKinds } from './async/run';
 import { classes } from './call/classes';
+import { implementLate, publicFunction } from './call/define';
 import { spaces } from './call/functions';
 import { reportMissingNames } from './call/misses';
 import { ops } from './call/raw';
+import { camelCase } from './call/signature';
+import { passOnWarnings, warn } from './call/warnings';
+import * as core from './core';
 import { patchAssert } from './equality/assert';
 import { patchJest } from './equality/jest';
 import { countArguments } from './errors/arity';
+import { addLate, makeLateFunctions } from './late';
 import { showInMemoryUsage } from './memory/memory-usage';
 import { startDebug } from './observe/debug';
 import { startAudit } from './observe/recording';
 import { nameTensorMethods } from './tensor/pending';
-import './public';
-import { publics } from './addon/wrappers';
-import { publicFunction } from './call/define';
-import { camelCase } from './call/signature';
-import { passOnWarnings, warn } from './call/warnings';
-import * as core from './core';
-import { addLate, makeLateFunctions } from './late';
 
 /** Makes Python's names throw in a namespace and those inside it. torch.ops has libtorch's own names. */
 function reportMissingNamesIn(at: string, space: object): void {
@@ -66,6 +66,8 @@ const elsewhere: Record<string, string> = {
   'torch.nan': 'torch.nan: write NaN',
   'torch.pi': 'torch.pi: write Math.PI',
 };
+
+implementLate(lateModule(() => require('./public') as object));
 
 showInMemoryUsage(native);
 passOnWarnings(native);

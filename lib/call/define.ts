@@ -31,7 +31,14 @@ interface Entry {
 
 const implementations = new Map<string, readonly Implementation[]>();
 const entries = new Map<string, Entry>();
+/** Loads the modules that call `define`; they are needed when the first of their functions is called. */
+let load = (): object => [];
 const keyOf = (space: string, name: string) => (space === '' ? name : `${space}.${name}`);
+
+/** `loadAll` loads all modules that call `define`. It is called once for each function. */
+export function implementLate(loadAll: () => object): void {
+  load = loadAll;
+}
 
 /** Registers implementations. `spaces` are those of public.yaml: '' for torch, 'nn.functional', 'Tensor' for methods. */
 export function define(spaces: readonly string[], functions: Record<string, Implementation | Implementation[]>): void {
@@ -57,6 +64,7 @@ function entryOf(space: string, name: string): Entry {
       // The first argument of a method is `this`, whatever Python calls it.
       return space === 'Tensor' ? { ...decoded, self: 0 } : decoded;
     });
+    load();
     entry = { signatures, run: implementations.get(key)! };
     entries.set(key, entry);
   }

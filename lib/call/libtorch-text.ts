@@ -3,7 +3,7 @@
  * test/misuse/libtorch-text.test.ts provokes every entry. Runs only for errors and warnings.
  */
 
-import { table } from '../addon/wrappers';
+import { readTable } from '../addon/wrappers';
 import { reword } from '../errors/errors';
 import { deviceHint } from './hints';
 import { camelCase } from './signature';
@@ -80,7 +80,7 @@ function knownNames(): Set<string> {
   if (known !== undefined) return known;
   known = new Set(handWritten);
   // " name type" of each parameter: see decodeSignature().
-  for (const [name, , code] of table) {
+  for (const [name, , code] of readTable().table) {
     known.add(camelCase(name.split('.')[0]!));
     for (const part of code.split('=>')[0]!.split('|'))
       known.add(camelCase(part.split(' ')[0]!.replace(/^[*>!~]+/, '')));

@@ -1,6 +1,6 @@
 /** `torch.ops.aten.<name>.<overload>`: every declaration, by its exact name. */
 
-import { raw, readRawCalls } from '../addon/wrappers';
+import { readRaw, readRawCalls } from '../addon/wrappers';
 import { callRaw, f, rawSite } from './runtime';
 import { signature } from './signature';
 import { positionalNames } from './wrapper-names';
@@ -35,8 +35,10 @@ function lazy<T>(names: readonly string[], make: (name: string) => T): Record<st
   return object;
 }
 
-export const ops = lazy(Object.keys(raw), (space) =>
-  lazy(Object.keys(raw[space]!), (name) =>
-    lazy(Object.keys(raw[space]![name]!), (overload) => rawFunction(raw[space]![name]![overload]!)),
+const overloadsOf = (name: string) => readRaw().raw.aten![name]!;
+
+export const ops = lazy(['aten'], () =>
+  lazy(Object.keys(readRaw().raw.aten!), (name) =>
+    lazy(Object.keys(overloadsOf(name)), (overload) => rawFunction(overloadsOf(name)[overload]!)),
   ),
 );

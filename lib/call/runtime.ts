@@ -2,7 +2,7 @@
 
 import { dtypeName } from '../addon/enums';
 import { type Native, type NativeOp, native } from '../addon/native';
-import { table } from '../addon/wrappers';
+import { rowCount } from '../addon/wrappers';
 import { argumentError } from '../errors/errors';
 import { Complex } from '../errors/values';
 import { Flag, Kind, RecordingMode } from '../generated/codes';
@@ -18,7 +18,7 @@ import { type Bound, parse } from './parse';
 import { camelCase, type Result, signature } from './signature';
 
 /** The native functions by row number, each created on its first call. */
-export const f: NativeOp[] = Array.from({ length: table.length }, (_, row) => (...args: unknown[]) => {
+export const f: NativeOp[] = Array.from({ length: rowCount }, (_, row) => (...args: unknown[]) => {
   const op = native.ops(row);
   f[row] = op;
   return op(...args);

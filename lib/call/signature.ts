@@ -1,5 +1,5 @@
 /** Decodes the signature codes of lib/generated/table.js, on first use of an op. (Written by codegen's js_text.cpp.) */
-import { kinds, table } from '../addon/wrappers';
+import { kinds, readTable, rowCount } from '../addon/wrappers';
 import { Kind, type Plain } from '../generated/codes';
 
 export interface TypeCode {
@@ -115,7 +115,7 @@ function decodeResult(text: string, params: readonly Param[]): Result {
 
 const isTensorKind = (base: Kind) => base === Kind.Tensor || base === Kind.NumberTensor;
 
-const signatures: (Signature | undefined)[] = new Array(table.length).fill(undefined);
+const signatures: (Signature | undefined)[] = new Array(rowCount).fill(undefined);
 const factoryOptions = ['dtype', 'layout', 'device', 'pin_memory'];
 
 /** A signature from its three texts. `number` is the row of the op table, or -1. */
@@ -141,7 +141,7 @@ export function decodeSignature(number: number, [name, schema, code]: readonly [
 export function signature(number: number): Signature {
   let result = signatures[number];
   if (result === undefined) {
-    result = decodeSignature(number, table[number]!);
+    result = decodeSignature(number, readTable().table[number]!);
     signatures[number] = result;
   }
   return result;

@@ -1,7 +1,7 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 
 import { native } from '../addon/native';
-import { raw } from '../addon/wrappers';
+import { lateRow } from '../addon/wrappers';
 import { packedHandles } from '../call/packed';
 import { f } from '../call/runtime';
 import { argumentError, describe, refusal } from '../errors/errors';
@@ -13,8 +13,8 @@ import { readValue } from '../tensor/reading';
 import { isGenuine, isTensor, requireLive, type Tensor, wrap } from '../tensor/tensor';
 
 const { flags } = native;
-const INDEX = raw.aten!.index!.Tensor!;
-const INDEX_PUT_ = raw.aten!.index_put_!.default!;
+const indexRow = lateRow('index', 'Tensor');
+const indexPutRow = lateRow('index_put_');
 
 /** Part of a dimension, like Python's `start:stop:step`. null: from the beginning, to the end, every element. */
 export class Slice<
@@ -258,7 +258,7 @@ export function at(self: Tensor, indices: readonly Index[]): Tensor {
   if (found !== undefined && found.advanced.length === 0) return found.view === self ? self.alias() : found.view;
   if (found !== undefined) {
     try {
-      return wrap(f[INDEX]!(found.view._handle, handlesOf(found.advanced)))!;
+      return wrap(f[indexRow()]!(found.view._handle, handlesOf(found.advanced)))!;
     } finally {
       release(found, self);
     }
@@ -285,7 +285,7 @@ function write(self: Tensor, { view: chosen, advanced, isQuick }: Chosen, value:
   if (source !== undefined) requireLive('set', 'value', source);
   if (advanced.length > 0) {
     const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
-    if (isQuick && isGenuine(filled)) f[INDEX_PUT_]!(chosen._handle, handlesOf(advanced), filled._handle, false);
+    if (isQuick && isGenuine(filled)) f[indexPutRow()]!(chosen._handle, handlesOf(advanced), filled._handle, false);
     else chosen.indexPut_(advanced, filled);
   } else if (source !== undefined) copyInto(chosen, source);
   else chosen.fill_(value as number);

@@ -2,9 +2,10 @@
  * What of the public module is loaded when it is first used: 180 of its 330 files. A program that only runs ops does not read
  * them. Jest and bundlers have loaders of their own, which may forget or move files in between; there everything is loaded at once.
  */
+import { isNodes, loading, startLate } from '../addon/late-module';
 import { countArguments } from '../errors/arity';
 import { type LateSpace, late, lateFunctions } from './names';
-import { defineLate, lateFunction, loading, startLate } from './properties';
+import { defineLate, lateFunction } from './properties';
 
 type Space = Record<string, unknown>;
 
@@ -24,9 +25,6 @@ const loads: Record<LateSpace, () => object> = {
   safetensors: () => require('../files/safetensors') as object,
   utils: () => require('../utils') as object,
 };
-
-/** Whether Node itself has loaded this file: `module` is of its class, that of other loaders a plain object of some realm. */
-const isNodes = Object.getPrototypeOf(Object.getPrototypeOf(module)) !== null;
 
 /**
  * Adds everything to the module, torch.nn's to the existing space. `loaded` is told the values of a space when they are there,

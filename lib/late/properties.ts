@@ -2,31 +2,10 @@
  * Objects whose properties are loaded when one of them is first used: an accessor for each, which then becomes an ordinary
  * property. Names, their order and the object itself are the same before and after.
  */
-import * as path from 'node:path';
 import { inspect } from 'node:util';
+import { loading } from '../addon/late-module';
 
 type Space = Record<string, unknown>;
-
-/** Files that Node has loaded; some loaders have no cache. */
-const cached = (): [string, NodeJS.Module | undefined][] => Object.entries(require.cache ?? {});
-const own = path.join(__dirname, '..') + path.sep;
-let first: Set<string> | undefined;
-
-/** Called when the module itself is loaded. */
-export function startLate(): void {
-  first = new Set(cached().map(([file]) => file));
-}
-
-/**
- * Calls `load`. If an earlier one was cut off (a `vm` timeout, which skips `finally`), what it had begun would be taken for
- * whole, so that is forgotten first.
- */
-export function loading<T>(load: () => T): T {
-  for (const [file, module] of cached()) {
-    if (module?.loaded === false && file.startsWith(own) && first?.has(file) === false) delete require.cache[file];
-  }
-  return load();
-}
 
 /** Adds the names to `space`. `load` is called once; it may throw, and is then called again at the next use. */
 export function defineLate(space: Space, names: readonly string[], load: () => Space): void {

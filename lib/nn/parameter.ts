@@ -2,7 +2,7 @@
 
 import type { DType, DTypeLike, Shape } from '../../types/base';
 import { flagOf, ownOptions } from '../addon/options';
-import { raw } from '../addon/wrappers';
+import { lateRow } from '../addon/wrappers';
 import { inGradMode } from '../autograd/mode';
 import { f } from '../call/runtime';
 import { upTo } from '../errors/arity';
@@ -159,9 +159,11 @@ export function materialized(target: Tensor, tensor: Tensor): void {
   if (target.requiresGrad !== requiresGrad) target.requiresGrad = requiresGrad;
 }
 
+const setDataRow = lateRow('set_data');
+
 /** Replaces the memory behind a tensor, as Python's `tensor.data = other` does: the handle and its graph stay. */
 export function setData(target: Tensor, data: Tensor): void {
-  f[raw.aten!.set_data!.default!]!(target._handle, data._handle);
+  f[setDataRow()]!(target._handle, data._handle);
 }
 
 /** A tensor that no scope owns. */

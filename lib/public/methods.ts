@@ -13,7 +13,7 @@ import type {
   TensorOf,
 } from '../../types/algebra/index';
 import type { DType, Int, Shape } from '../../types/base';
-import { makeMethods, publics, raw } from '../addon/wrappers';
+import { lateRow, makeMethods, publics } from '../addon/wrappers';
 import * as autograd from '../autograd/backward';
 import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from '../autograd/hooks';
 import { publicFunction } from '../call/define';
@@ -128,11 +128,11 @@ defineReader('toString', function (this: Tensor) {
 /** Ops that are attributes in Python: as methods they would always be truthy in an `if`. */
 for (const op of ['is_leaf', 'output_nr', 'retains_grad', '_version']) {
   const name = camelCase(op);
-  const number = raw.aten![op]!.default!;
+  const rowOf = lateRow(op);
   Object.defineProperty(prototype, name, {
     get(this: Tensor) {
       if (!isTensor(this)) throw notThis(name, this);
-      return readNow(this, () => results(number, f[number]!(this._handle)));
+      return readNow(this, () => results(rowOf(), f[rowOf()]!(this._handle)));
     },
     configurable: true,
   });

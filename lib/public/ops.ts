@@ -1,6 +1,6 @@
 /** The ops that public functions use, as functions. */
 
-import { raw } from '../addon/wrappers';
+import { lateRow } from '../addon/wrappers';
 import { spaces } from '../call/functions';
 import { f, results } from '../call/runtime';
 import { isTensor } from '../tensor/tensor';
@@ -28,9 +28,9 @@ const handles = (value: unknown): unknown => {
  * nulls again, which no fast path takes. Not for dtypes and other names.
  */
 export function direct(name: string, overload = 'default'): Op {
-  let row: number | undefined;
+  const rowOf = lateRow(name, overload);
   return (...args: unknown[]) => {
-    row ??= raw.aten![name]![overload]!;
+    const row = rowOf();
     const values = args.map(handles);
     // Native code reads omitted arguments as null.
     while (values.length > 0 && values[values.length - 1] === null) values.pop();

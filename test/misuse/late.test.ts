@@ -84,6 +84,31 @@ test('functions of the module have their names, lengths and counts of arguments'
   expect(got.more).toBe(true);
 });
 
+test('the table of ops, and functions that are not ops alone, are loaded with their first call', async () => {
+  const got = await ask(`${helpers}
+    const read = () => [
+      Object.keys(require.cache).some((file) => /generated.table\\.js$/.test(file)),
+      Object.keys(require.cache).some((file) => /generated.raw\\.js$/.test(file)),
+      loaded('public') > 10,
+    ];
+    const states = [read()];
+    const x = torch.ones([4]).add(1);
+    states.push(read());
+    const sum = torch.einsum('i->', [x]).item();
+    states.push(read());
+    const leaf = x.isLeaf;
+    states.push(read());
+    answer({ states, sum, leaf, schema: torch.ops.aten.add.Tensor.schema });
+  `);
+  expect(got.states).toEqual([
+    [false, false, false],
+    [false, false, false],
+    [true, false, true],
+    [true, true, true],
+  ]);
+  expect(got).toMatchObject({ sum: 8, leaf: true, schema: expect.stringContaining('aten::add.Tensor(') });
+});
+
 test('a misspelt name has its hint, before and after the load', async () => {
   const got = await ask(`
     const hint = (look) => { try { look(); return 'none'; } catch (error) { return error.message; } };

@@ -21,7 +21,7 @@ std::string op_list(const Plan& plan, const Group& group) {
 }
 
 // What lib/call/ knows of each base type, by its letter.
-std::string kinds_text() {
+std::string kinds_text(const Plan& plan) {
   const auto kind = [](char letter, const Fit& fit) {
     return fill(js::kKind, {{"letter", std::string(1, letter)},
                             {"expected", js_string(fit.expected)},
@@ -29,7 +29,8 @@ std::string kinds_text() {
   };
   std::string text;
   for (const TypeRow& row : type_table()) text += kind(row.code, fit_of(row.base));
-  return text + kind(kNumberTensor.code, kNumberTensorFit);
+  text += kind(kNumberTensor.code, kNumberTensorFit);
+  return fill(js::kKinds, {{"kinds", text}, {"rows", std::to_string(plan.row_count)}});
 }
 
 // The signatures of all rows of the op table, as strings that are decoded on first use.
@@ -54,7 +55,6 @@ std::string table_text(const Plan& plan) {
   std::string text;
   for (const std::string& line : rows) text += line;
   return fill(js::kTable, {{"rows", text},
-                           {"kinds", kinds_text()},
                            {"version", js_string(plan.model->libtorch_version)},
                            {"count", std::to_string(plan.ops.size())}});
 }
@@ -206,6 +206,8 @@ std::string names_text(const Plan& plan) {
 
 Files emit_js(const Plan& plan) {
   Files files;
+  files["lib/generated/kinds.d.ts"] = fill(js::kKindsTypes, {});
+  files["lib/generated/kinds.js"] = kinds_text(plan);
   files["lib/generated/table.d.ts"] = fill(js::kTableTypes, {});
   files["lib/generated/table.js"] = table_text(plan);
   files["lib/generated/functions.d.ts"] = fill(js::kFunctionsTypes, {});
