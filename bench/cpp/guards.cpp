@@ -7,7 +7,10 @@
 #include <string>
 
 #include "emitted_guards.h"
+#include "programs.h"
 #include "serve.h"
+
+namespace bench::guards {
 
 namespace {
 
@@ -110,7 +113,7 @@ std::map<std::string, Loop> all_loops() {
 
 }  // namespace
 
-int main() {
+int run(int, char**) {
   at::set_num_threads(1);
   const std::map<std::string, Loop> loops = all_loops();
   std::string kind;
@@ -129,3 +132,5 @@ int main() {
   }
   return 0;
 }
+
+}  // namespace bench::guards

@@ -6,7 +6,10 @@
 #include <map>
 #include <string>
 
+#include "programs.h"
 #include "serve.h"
+
+namespace bench::ops {
 
 namespace {
 
@@ -39,7 +42,7 @@ int batch_of(const std::string& op) {
 
 }  // namespace
 
-int main() {
+int run(int, char**) {
   const char* threads = std::getenv("BENCH_THREADS");
   at::set_num_threads(threads == nullptr ? 1 : std::atoi(threads));
   const at::Tensor a = at::ones({1});
@@ -65,3 +68,5 @@ int main() {
     return found == loops.end() ? Found{} : Found{&found->second, batch_of(op)};
   });
 }
+
+}  // namespace bench::ops

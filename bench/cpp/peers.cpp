@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "programs.h"
 #include "serve.h"
+
+namespace bench::peers {
 
 namespace {
 
@@ -40,9 +43,9 @@ int batch_of(const std::string& name) { return name == "small" ? 200 : name == "
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   if (argc < 6) {
-    std::fprintf(stderr, "usage: bench_peers SMALL MID MM IMAGES ROWS\n");
+    std::fprintf(stderr, "usage: programs peers SMALL MID MM IMAGES ROWS\n");
     return 2;
   }
   const auto size = [&](int i) { return static_cast<int64_t>(std::atoll(argv[i])); };
@@ -108,3 +111,5 @@ int main(int argc, char** argv) {
   }
   return 0;
 }
+
+}  // namespace bench::peers

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "programs.h"
 #include "serve.h"
+
+namespace bench::train {
 
 namespace {
 
@@ -47,7 +50,7 @@ Loop training(Net net, torch::Tensor x) {
 
 }  // namespace
 
-int main() {
+int run(int, char**) {
   const char* threads = std::getenv("BENCH_THREADS");
   at::set_num_threads(threads == nullptr ? 1 : std::atoi(threads));
   const std::map<std::string, Loop> loops = {
@@ -60,3 +63,5 @@ int main() {
     return found == loops.end() ? Found{} : Found{&found->second, 1};
   });
 }
+
+}  // namespace bench::train

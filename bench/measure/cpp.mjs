@@ -8,10 +8,10 @@ import { step } from '../../scripts/steps/progress.mjs';
 import { filesBelow, isUpToDate, whenChanged } from '../../scripts/steps/stamps.mjs';
 
 const cppDir = path.join(buildDir, 'bench');
-const programs = ['guards', 'ops', 'peers', 'train'];
+const programs = path.join(cppDir, 'programs');
 
 /** @param {'guards' | 'ops' | 'peers' | 'train'} name */
-export const cppProgram = (name) => path.join(cppDir, `bench_${name}`);
+export const cppCommand = (name) => [programs, name];
 
 /** The structs of the emitted guards, which are templates: those of native/generated, without the op table. */
 function emittedGuards() {
@@ -28,7 +28,7 @@ export async function ensureCppPrograms() {
       ['bench/cpp', 'bench/measure/cpp.mjs', 'native/ops', 'native/generated', 'scripts/libtorch.mjs'],
       [''],
     ),
-    outputs: programs.map(cppProgram),
+    outputs: [programs],
   };
   if (isUpToDate('bench', inputs)) return; // without waiting for the build lock
   const compile = () =>

@@ -1,7 +1,7 @@
 /** Checks before an op (codegen/spec/guards): the emitted conditions, and the ops behind them, from C++. */
 import { step } from '../../scripts/steps/progress.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
-import { cppProgram, ensureCppPrograms } from './cpp.mjs';
+import { cppCommand, ensureCppPrograms } from './cpp.mjs';
 
 /** What each condition looks at, by the name in bench/cpp/guards.cpp. */
 export const guards = {
@@ -27,7 +27,7 @@ export async function measureGuards({ rounds, ms }) {
   const questions = Object.keys(guards).flatMap((name) =>
     ['guard', 'op'].map((kind) => ({ name: `${kind}:${name}`, text: `${kind} ${ms} ${name}` })),
   );
-  const commands = { cpp: [cppProgram('guards')] };
+  const commands = { cpp: cppCommand('guards') };
   const answers = await step('guards', () => inTurn({ commands, questions, rounds, seconds: 60 }));
   const { cpp } = figuresOf(answers, 'cpu');
   const kind = (of) => Object.fromEntries(Object.keys(guards).map((name) => [name, cpp[`${of}:${name}`]]));

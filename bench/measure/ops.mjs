@@ -2,7 +2,7 @@
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
-import { cppProgram, ensureCppPrograms } from './cpp.mjs';
+import { cppCommand, ensureCppPrograms } from './cpp.mjs';
 
 export const ops = {
   add: '`add`',
@@ -31,7 +31,7 @@ export async function measureOps({ rounds, ms }, python, wanted) {
   await ensureCppPrograms();
   const node = (lifetime) => [process.execPath, inRoot('bench', 'node', 'ops.cjs'), lifetime];
   const commands = {
-    cpp: [cppProgram('ops')],
+    cpp: cppCommand('ops'),
     ...(python === undefined ? {} : { python: [python, inRoot('bench', 'python', 'ops.py')] }),
     ...Object.fromEntries([...Object.keys(lifetimes), 'captured'].map((lifetime) => [lifetime, node(lifetime)])),
   };

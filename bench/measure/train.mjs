@@ -3,7 +3,7 @@ import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { jsonOf } from '../support/child.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
-import { cppProgram, ensureCppPrograms } from './cpp.mjs';
+import { cppCommand, ensureCppPrograms } from './cpp.mjs';
 
 export const nets = {
   mlp: '784 – 128 – 10, batch 32',
@@ -16,7 +16,7 @@ export async function measureTrain({ rounds, ms, steps }, python) {
   await ensureCppPrograms();
   const script = inRoot('bench', 'node', 'train.cjs');
   const commands = {
-    cpp: [cppProgram('train')],
+    cpp: cppCommand('train'),
     ...(python === undefined ? {} : { python: [python, inRoot('bench', 'python', 'train.py')] }),
     node: [process.execPath, script],
   };

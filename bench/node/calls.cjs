@@ -14,14 +14,14 @@ const inside = (name) => require(path.join(lib, `${name}.js`));
 const { f } = inside('call/runtime');
 const { packed } = inside('call/packed');
 const { wrap } = inside('tensor/tensor');
-const { raw } = inside('addon/wrappers');
+const { lateRow } = inside('addon/wrappers');
 
 const BATCH = 1000;
 torch.setNumThreads(1);
 const a = torch.ones([4, 4]);
 const b = torch.ones([4, 4]);
-const add = raw.aten.add.Tensor;
-const sum = raw.aten.sum.dim_IntList;
+const add = lateRow('add', 'Tensor')();
+const sum = lateRow('sum', 'dim_IntList')();
 
 const loops = {
   'add raw': () => {

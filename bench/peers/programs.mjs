@@ -5,7 +5,7 @@ import path from 'node:path';
 import { inRoot } from '../../scripts/paths.mjs';
 import { runLogged } from '../../scripts/steps/command.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
-import { cppProgram } from '../measure/cpp.mjs';
+import { cppCommand } from '../measure/cpp.mjs';
 
 const here = (name) => inRoot('bench', 'peers', name);
 const node = (name, ...args) => ({ file: `bench/peers/${name}`, command: [process.execPath, here(name)], args });
@@ -19,7 +19,7 @@ const OPTIMIZED = 'libtorch-node, optimized model';
 
 /** @type {Record<string, { file: string, command: string[], args: string[], version?: string }>} */
 export const programs = {
-  [CPP]: { file: 'bench/cpp/peers.cpp', command: [cppProgram('peers')], args: [] },
+  [CPP]: { file: 'bench/cpp/peers.cpp', command: cppCommand('peers'), args: [] },
   [OURS]: node('ours.cjs'),
   'libtorch-node, no scopes': node('ours.cjs', 'gc'),
   [OPTIMIZED]: node('optimized.cjs'),
