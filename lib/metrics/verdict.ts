@@ -10,6 +10,7 @@ import { isMainThread } from 'node:worker_threads';
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError, refusal } from '../errors/errors';
+import { isSingleExecutable } from '../errors/single-executable';
 
 export interface VerdictOptions {
   /** Ms between two judgements (default 300000). */
@@ -109,6 +110,8 @@ export class VerdictWatch {
     this.options = checked(given);
     this.adapts = given.sampleBytes === undefined;
     if (!isMainThread) throw refusal(FN, 'verdict', 'to be exported in the main thread', 'a worker thread');
+    if (isSingleExecutable())
+      throw refusal(FN, 'verdict', 'to be exported by a program that node runs', 'a single executable application');
     this.begin();
     process.on('exit', this.removeAtExit);
     this.timer = setInterval(() => this.judge(), this.options.everyMs).unref();
