@@ -3,7 +3,7 @@ import './addon/disposal';
 import './public/methods';
 import { dtypeAliases, dtypes, layouts, memoryFormats } from './addon/enums';
 import { lateModule } from './addon/late-module';
-import { native } from './addon/native';
+import { native, otherAddon } from './addon/native';
 import { publics } from './addon/wrappers';
 import { asyncPool } from './async/pool';
 import { makeAsync, makeRun, registerKinds } from './async/run';
@@ -19,6 +19,7 @@ import { patchAssert } from './equality/assert';
 import { patchJest } from './equality/jest';
 import { countArguments } from './errors/arity';
 import { addLate, makeLateFunctions } from './late';
+import { printable } from './libtorch/printable';
 import { showInMemoryUsage } from './memory/memory-usage';
 import { startDebug } from './observe/debug';
 import { startAudit } from './observe/recording';
@@ -72,6 +73,11 @@ implementLate(lateModule(() => require('./public') as object));
 showInMemoryUsage(native);
 passOnWarnings(native);
 startAudit(native, warn);
+if (otherAddon !== undefined)
+  warn(
+    `this process has loaded another copy of libtorch-node, with the addon ${printable(otherAddon)}. The copies refuse each other's tensors, and torch.memory, torch.setMemoryLimit and leak-audit (run without --follow-children) know those of one copy. \`npm ls libtorch-node\` shows why there are two`,
+    'TORCH_COPIES',
+  );
 patchJest();
 patchAssert();
 

@@ -27,6 +27,8 @@ export interface Loaded {
   addon: unknown;
   binding: Binding;
   libtorch: Runtime;
+  /** The addon of another copy of the library that the process had loaded before; undefined: none, or it also had this one. */
+  otherAddon: string | undefined;
 }
 
 const toBuild = `run ${buildCommand()}${isCheckout ? '' : ', which compiles one for it (minutes, once for each libtorch)'}`;
@@ -87,9 +89,9 @@ const real = (file: string): string => {
 };
 
 /** Refuses a second libtorch: the symbols of two in one process get mixed up, which crashes sooner or later. */
-function refuseSecond(libtorch: Runtime): void {
+function refuseSecond(libtorch: Runtime, files: readonly string[]): void {
   const chosen = new Set(Object.values(libtorch.files).map(real));
-  const mapped = (mappedFiles() ?? []).filter((file) => /^lib(?:torch_cpu|c10)\./.test(path.basename(file))); // Linux only
+  const mapped = files.filter((file) => /^lib(?:torch_cpu|c10)\./.test(path.basename(file)));
   const other = mapped.find((file) => !chosen.has(real(file)));
   if (other === undefined) return;
   throw loadError(
@@ -97,6 +99,15 @@ function refuseSecond(libtorch: Runtime): void {
       `${describe(libtorch)} in ${printable(libtorch.lib)} (${libtorch.origin}).\n` +
       `A process can hold one. Set LIBTORCH (or LIBTORCH_LIB=${printable(path.dirname(other))}) so that both use the same, and check LD_PRELOAD and other packages that include a libtorch.`,
   );
+}
+
+const ADDON = 'libtorch_node.node';
+const mappedNow = (): readonly string[] => mappedFiles() ?? []; // Linux only
+
+/** Told once in a process: where this addon was loaded too, by another thread or for Jest, the copy that did so has told it. */
+function otherAddon(own: string, mappedBefore: readonly string[]): string | undefined {
+  const addons = mappedBefore.filter((file) => [ADDON, path.basename(own)].includes(path.basename(file)));
+  return addons.some((file) => real(file) === real(own)) ? undefined : addons[0];
 }
 
 function find(): Runtime {
@@ -163,7 +174,8 @@ export function load(): Loaded {
   refuseBundle();
   refuseSnapshot();
   const libtorch = find();
-  refuseSecond(libtorch);
+  const mappedBefore = mappedNow();
+  refuseSecond(libtorch, mappedBefore);
   const considered = candidates();
   const reasons: string[] = [];
   for (const binding of considered) {
@@ -172,8 +184,8 @@ export function load(): Loaded {
       try {
         loadLibraries(libtorch);
         const addon = require(binding.addon) as unknown;
-        refuseSecond(libtorch); // if libraries cannot be loaded by path, the loader may have found others
-        return { addon, binding, libtorch };
+        refuseSecond(libtorch, mappedNow()); // if libraries cannot be loaded by path, the loader may have found others
+        return { addon, binding, libtorch, otherAddon: otherAddon(binding.addon, mappedBefore) };
       } catch (error) {
         const { code, message } = error as TorchError;
         if (code === 'ERR_TORCH_LOAD') throw error;

@@ -7,7 +7,7 @@ import { load } from './load';
 
 export type { MemoryReport, MemoryTotals, Native, NativeOp } from './interface';
 
-const { addon, binding, libtorch } = load();
+const { addon, binding, libtorch, otherAddon } = load();
 
 /** The folder of the JavaScript generated for this addon. */
 export const generatedFolder = binding.generated;
@@ -15,6 +15,7 @@ export const generatedFolder = binding.generated;
 export const libtorchNames: readonly string[] = Object.values(libtorch.sonames);
 /** The addon's file. */
 export const addonFile = binding.addon;
+export { otherAddon };
 
 function prepare(native: Native): Native {
   native.flags = new Uint32Array(native.flagsBuffer);

@@ -111,7 +111,8 @@ test('two copies of the library over one addon work together', async () => {
 });
 
 test('a copy over its own addon: a clear error', async () => {
-  const { codes, messages } = await ask(`
+  const { codes, messages } = await ask(
+    `
     const fs = require('fs'); const p = require('path');
     const folder = fs.mkdtempSync(p.join(require('os').tmpdir(), 'ltn-copy-'));
     process.on('exit', () => fs.rmSync(folder, { recursive: true }));
@@ -125,9 +126,41 @@ test('a copy over its own addon: a clear error', async () => {
     const codes = [() => torch.add(a, b), () => b.add(a), () => torch.cat([a, b])]
       .map((fn) => { try { return fn().toArray(); } catch (e) { messages.push(e.message); return e.code; } });
     answer({ codes, messages });
-  `);
+  `,
+    ['--disable-warning=TORCH_COPIES'],
+  );
   expect(codes).toEqual(['ERR_TORCH_OVERLOAD', 'ERR_TORCH_OVERLOAD', 'ERR_TORCH_OVERLOAD']);
   for (const message of messages) expect(message).toContain('got a Tensor of another copy of libtorch-node');
+});
+
+test('a copy over its own addon says once in a process that there are two', async () => {
+  const { warnings, addon } = await ask(
+    `
+    const fs = require('fs'); const p = require('path');
+    const folder = fs.mkdtempSync(p.join(require('os').tmpdir(), 'ltn-copy-'));
+    process.on('exit', () => fs.rmSync(folder, { recursive: true }));
+    const addon = process.env.LIBTORCH_NODE_ADDON ?? ${JSON.stringify(path.join(ROOT, 'build/Release/libtorch_node.node'))};
+    const copy = process.env.LIBTORCH_NODE_ADDON = p.join(folder, 'libtorch_node.node');
+    fs.copyFileSync(addon, copy);
+    const warnings = [];
+    process.on('warning', ({ name, code, message }) => warnings.push([name, code, message]));
+    const again = () => {
+      for (const key of Object.keys(require.cache)) if (!key.endsWith('.node')) delete require.cache[key];
+      return require(${JSON.stringify(`${LIB}/index.js`)});
+    };
+    again();
+    again(); // the copy's addon once more
+    process.env.LIBTORCH_NODE_ADDON = addon;
+    again(); // the first addon once more
+    const { Worker } = require('worker_threads');
+    const worker = new Worker('require(' + ${JSON.stringify(JSON.stringify(`${LIB}/index.js`))} + ')', { eval: true });
+    worker.on('exit', () => answer({ warnings, addon: fs.realpathSync(addon) }));
+  `,
+    ['--disable-warning=TORCH_COPIES'],
+  );
+  expect(warnings).toEqual([
+    ['TorchWarning', 'TORCH_COPIES', expect.stringContaining(`with the addon ${addon}. The copies`)],
+  ]);
 });
 
 test('modules, parameters and generators of another copy are refused by name, not left out of the parameters', async () => {
