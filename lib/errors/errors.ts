@@ -91,7 +91,10 @@ export function disposedError(fn: string, handle: number, argument: string): Tor
 
 /** The error for a wrong argument of a hand-written function. */
 export function argumentError(fn: string, argument: string, expected: string, got: unknown): TorchError {
-  return refusal(fn, argument, expected, describe(got) + (types.isPromise(got) ? '; did you forget await?' : ''));
+  const what = describe(got);
+  // Such as the AbortSignal of a package that stands in for Node's.
+  const whose = what === expected ? ' of another class with this name' : '';
+  return refusal(fn, argument, expected, what + whose + (types.isPromise(got) ? '; did you forget await?' : ''));
 }
 
 /** The same with `got` as text. */
