@@ -1,7 +1,7 @@
 /** Constructor arguments of modules: positional in Python's order, or by name in one trailing options object. */
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype, dtypeCodes } from '../addon/enums';
-import { byName } from '../addon/options';
+import { byName, type Mixed } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { isTypedArray } from '../tensor/nested';
 import { bare } from '../tensor/second-name';
@@ -28,10 +28,6 @@ export type Values<S extends Spec> = { -readonly [K in keyof S]: S[K] extends Ki
 /** The values by name, as the program passes them. */
 export type Named<S extends Spec> = { [K in keyof S]?: Passed<S[K]> | undefined };
 type Passed<K> = K extends Kind<infer T> ? (T extends number[] ? T | number : T) : never;
-
-type Mixed<P extends unknown[], N> =
-  | [options: N]
-  | (Required<P> extends [infer A, ...infer B] ? [first: A, ...rest: Mixed<B, N>] : never);
 
 /** The arguments of a constructor: the tuple `P`, or the first ones of it and the others by name. */
 export type Args<P extends unknown[], S extends Spec> = P | Mixed<P, Named<S>>;

@@ -7,7 +7,7 @@ import { additive } from '../public/nn/attention';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, nameOf, orNull, read, type Spec, tensor } from './arguments';
 import { constant_, xavierNormal_, xavierUniform_ } from './init';
-import { demandTensor, forwardOf, further } from './inputs';
+import { demandTensor, type Further, forwardOf, further } from './inputs';
 import { parameter } from './layer';
 import { type FactoryArgs, Linear } from './linear';
 import { Module, name as pythonNames } from './module';
@@ -39,6 +39,16 @@ export interface AttentionOptions {
   /** A hint that `attnMask` is causal; from libtorch 2 on. */
   isCausal?: boolean | undefined;
 }
+export type AttentionInputs = Further<
+  [
+    keyPaddingMask?: Tensor | null | undefined,
+    needWeights?: boolean | undefined,
+    attnMask?: Tensor | null | undefined,
+    averageAttnWeights?: boolean | undefined,
+    isCausal?: boolean | undefined,
+  ],
+  AttentionOptions
+>;
 
 /** The options that `isCausal` is added to, from libtorch 2 on. */
 export const withHints = (options: Spec, ...hints: string[]): Spec =>
@@ -158,19 +168,8 @@ export class MultiheadAttention extends Module {
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    options?: AttentionOptions,
-  ): [output: Tensor, weights: Tensor | null];
-  override forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    keyPaddingMask?: Tensor | null,
-    needWeights?: boolean,
-    attnMask?: Tensor | null,
-    averageAttnWeights?: boolean,
-    isCausal?: boolean,
-  ): [output: Tensor, weights: Tensor | null];
-  override forward(query: Tensor, key: Tensor, value: Tensor, ...more: unknown[]): [Tensor, Tensor | null] {
+    ...more: AttentionInputs
+  ): [output: Tensor, weights: Tensor | null] {
     for (const [name, one] of Object.entries({ query, key, value })) demandTensor(this, name, one);
     const [padding, needs, mask, averages, isCausal = null] = further(forwardOf(this), options, more) as [
       Tensor | null,

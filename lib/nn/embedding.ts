@@ -7,7 +7,7 @@ import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, kind, nameOf, orNull, read, tensor, text } from './arguments';
 import { takesInputs } from './hooks';
 import { normal_ } from './init';
-import { forwardOf, further } from './inputs';
+import { type Further, forwardOf, further } from './inputs';
 import { parameter } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
@@ -264,10 +264,11 @@ export class EmbeddingBag extends Module {
 
   override forward(
     input: Tensor,
-    options?: { offsets?: Tensor | null | undefined; perSampleWeights?: Tensor | null | undefined },
-  ): Tensor;
-  override forward(input: Tensor, offsets?: Tensor | null, perSampleWeights?: Tensor | null): Tensor;
-  override forward(input: Tensor, ...more: unknown[]): Tensor {
+    ...more: Further<
+      [offsets?: Tensor | null | undefined, perSampleWeights?: Tensor | null | undefined],
+      { offsets?: Tensor | null | undefined; perSampleWeights?: Tensor | null | undefined }
+    >
+  ): Tensor {
     const [offsets, perSampleWeights] = further(forwardOf(this), { offsets: tensor, perSampleWeights: tensor }, more);
     return F.embeddingBag(input, this.weight, offsets, {
       maxNorm: this.maxNorm,

@@ -1,5 +1,5 @@
 /** Arguments of `forward`: the tensors that it demands, and further ones by position or by name. */
-import { byName } from '../addon/options';
+import { byName, type Mixed } from '../addon/options';
 import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { nameOf, type Spec } from './arguments';
@@ -27,6 +27,9 @@ export function demandDims(module: Module, input: unknown, dims: readonly number
 
 /** The only further argument of a forward: by position, or by name in an object. */
 export type OrNamed<Name extends string, T> = T | { readonly [N in Name]?: T | null | undefined } | null;
+
+/** The further arguments of a forward: those of `P` by position, or the first of them and the others by name. */
+export type Further<P extends unknown[], Options> = P | Mixed<P, Options>;
 
 /** Further arguments of a forward: positional, or by name in one object. Null for those that are missing. */
 export function further(at: string, spec: Spec, passed: readonly unknown[]): unknown[] {

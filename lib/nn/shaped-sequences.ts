@@ -128,16 +128,6 @@ interface LSTMClass {
 export const LSTM = recurrent.LSTM as unknown as LSTMClass;
 export type LSTM = recurrent.LSTM;
 
-type Mask = Tensor | null;
-type AttentionArgs =
-  | [options?: attention.AttentionOptions | undefined]
-  | [
-      keyPaddingMask?: Mask | undefined,
-      needWeights?: boolean | undefined,
-      attnMask?: Mask | undefined,
-      averageAttnWeights?: boolean | undefined,
-      isCausal?: boolean | undefined,
-    ];
 /** @internal Exported for the declarations of libraries. */
 export interface ShapedAttention<Name extends string, E extends number, K extends number, V extends number>
   extends attention.MultiheadAttention {
@@ -147,7 +137,7 @@ export interface ShapedAttention<Name extends string, E extends number, K extend
     query: Q & LayerTakes<Q, SequenceRule<Name, E>>,
     key: Keys & LayerTakes<Keys, SequenceRule<`${Name}, key`, K>>,
     value: Values & LayerTakes<Values, SequenceRule<`${Name}, value`, V>>,
-    ...more: AttentionArgs
+    ...more: attention.AttentionInputs
   ): [output: LayerGives<Q, SequenceRule<Name, E>>, weights: Tensor | null];
 }
 interface AttentionClass {
@@ -179,16 +169,12 @@ interface TransformerArgs extends Factory {
   normFirst?: boolean | undefined;
   bias?: boolean | undefined;
 }
-type EncoderArgs =
-  | [options?: layers.EncoderLayerOptions | undefined]
-  | [srcMask?: Mask | undefined, srcKeyPaddingMask?: Mask | undefined, isCausal?: boolean | undefined];
-type DecoderArgs = [options?: layers.DecoderLayerOptions | undefined] | layers.DecoderRest;
 
 /** @internal Exported for the declarations of libraries. */
 export interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
-  forward<T extends Tensor>(src: T & LayerTakes<T, R>, ...more: EncoderArgs): LayerGives<T, R>;
+  forward<T extends Tensor>(src: T & LayerTakes<T, R>, ...more: layers.EncoderLayerInputs): LayerGives<T, R>;
 }
 interface EncoderLayerClass {
   new <const D extends number>(
@@ -215,7 +201,7 @@ export interface ShapedDecoderLayer<Name extends string, Size extends number> ex
   forward<T extends Tensor, M extends Tensor>(
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
     memory: M & LayerTakes<M, SequenceRule<`${Name}, memory`, Size>>,
-    ...more: DecoderArgs
+    ...more: layers.DecoderInputs
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
 interface DecoderLayerClass {
@@ -240,12 +226,7 @@ export type TransformerDecoderLayer = layers.TransformerDecoderLayer;
 export interface ShapedEncoder<R> extends transformer.TransformerEncoder {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
-  forward<T extends Tensor>(
-    src: T & LayerTakes<T, R>,
-    ...more:
-      | [options?: transformer.EncoderOptions | undefined]
-      | [mask?: Mask | undefined, srcKeyPaddingMask?: Mask | undefined, isCausal?: boolean | null | undefined]
-  ): LayerGives<T, R>;
+  forward<T extends Tensor>(src: T & LayerTakes<T, R>, ...more: transformer.EncoderInputs): LayerGives<T, R>;
 }
 type EncoderOf<L> =
   L extends HasRule<infer R>
@@ -266,7 +247,7 @@ export interface ShapedDecoder<Name extends string, Size extends number> extends
   forward<T extends Tensor, M extends Tensor>(
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
     memory: M & LayerTakes<M, SequenceRule<`${Name}, memory`, Size>>,
-    ...more: DecoderArgs
+    ...more: layers.DecoderInputs
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
 type DecoderOf<L> = L extends { readonly _size?: infer D }
@@ -288,9 +269,7 @@ export interface ShapedTransformer<Name extends string, Size extends number> ext
   forward<S extends Tensor, T extends Tensor>(
     src: S & LayerTakes<S, SequenceRule<`${Name}, src`, Size>>,
     tgt: T & LayerTakes<T, SequenceRule<Name, Size>>,
-    ...more:
-      | [options?: transformer.TransformerOptions | undefined]
-      | [srcMask?: Mask | undefined, ...rest: (Mask | boolean | undefined)[]]
+    ...more: transformer.TransformerInputs
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
 /** `_Own`: see `FlattenClass`. */

@@ -8,7 +8,7 @@ import { GELU, ReLU } from './activations';
 import { type Args, factory, flag, float, int, type Kind, nameOf, read, tensor, type Values } from './arguments';
 import { MultiheadAttention, mergedMasks, records, withHints } from './attention';
 import { Dropout } from './dropout';
-import { demandTensor, forwardOf, further } from './inputs';
+import { demandTensor, type Further, forwardOf, further } from './inputs';
 import { type FactoryArgs, Linear } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
@@ -128,6 +128,10 @@ export interface EncoderLayerOptions {
   /** A hint that `srcMask` is causal; from libtorch 2 on. */
   isCausal?: boolean | undefined;
 }
+export type EncoderLayerInputs = Further<
+  [srcMask?: Mask | undefined, srcKeyPaddingMask?: Mask | undefined, isCausal?: boolean | undefined],
+  EncoderLayerOptions
+>;
 
 export class TransformerEncoderLayer extends Block {
   declare dropout1: Dropout;
@@ -145,9 +149,7 @@ export class TransformerEncoderLayer extends Block {
     this._setActivation(given.activation);
   }
 
-  override forward(src: Tensor, options?: EncoderLayerOptions): Tensor;
-  override forward(src: Tensor, srcMask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean): Tensor;
-  override forward(src: Tensor, ...more: unknown[]): Tensor {
+  override forward(src: Tensor, ...more: EncoderLayerInputs): Tensor {
     demandTensor(this, 'src', src);
     const [mask, padding, causal = null] = further(forwardOf(this), encoderMasks, more) as [
       Mask,
@@ -245,14 +247,17 @@ export interface DecoderLayerOptions {
   /** A hint that `memoryMask` is causal. */
   memoryIsCausal?: boolean | undefined;
 }
-export type DecoderRest = [
-  tgtMask?: Mask,
-  memoryMask?: Mask,
-  tgtKeyPaddingMask?: Mask,
-  memoryKeyPaddingMask?: Mask,
-  tgtIsCausal?: boolean | null,
-  memoryIsCausal?: boolean | null,
-];
+export type DecoderInputs = Further<
+  [
+    tgtMask?: Mask | undefined,
+    memoryMask?: Mask | undefined,
+    tgtKeyPaddingMask?: Mask | undefined,
+    memoryKeyPaddingMask?: Mask | undefined,
+    tgtIsCausal?: boolean | null | undefined,
+    memoryIsCausal?: boolean | null | undefined,
+  ],
+  DecoderLayerOptions
+>;
 /** The arguments of a decoder after its tensors. */
 export type DecoderGiven = [Mask, Mask, Mask, Mask, (boolean | null)?, (boolean | null)?];
 
@@ -276,9 +281,7 @@ export class TransformerDecoderLayer extends Block {
     this._setActivation(given.activation);
   }
 
-  override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
-  override forward(tgt: Tensor, memory: Tensor, ...masks: DecoderRest): Tensor;
-  override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
+  override forward(tgt: Tensor, memory: Tensor, ...more: DecoderInputs): Tensor {
     demandTensor(this, 'tgt', tgt);
     demandTensor(this, 'memory', memory);
     const given = further(forwardOf(this), decoderMasks, more) as DecoderGiven;

@@ -8,7 +8,7 @@ import { withHints } from './attention';
 import { ModuleList } from './containers';
 import { moduleLike } from './given';
 import { xavierUniform_ } from './init';
-import { demandTensor, forwardOf, further } from './inputs';
+import { demandTensor, type Further, forwardOf, further } from './inputs';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
 import { LayerNorm } from './normalization';
@@ -18,8 +18,8 @@ import {
   type Activation,
   activation,
   type DecoderGiven,
+  type DecoderInputs,
   type DecoderLayerOptions,
-  type DecoderRest,
   decoderMasks,
   lastArguments,
   layerSpec,
@@ -52,6 +52,10 @@ export interface EncoderOptions {
   /** Whether `mask` is causal; from libtorch 2 on. Default: it is compared with a causal one. */
   isCausal?: boolean | null | undefined;
 }
+export type EncoderInputs = Further<
+  [mask?: Mask | undefined, srcKeyPaddingMask?: Mask | undefined, isCausal?: boolean | null | undefined],
+  EncoderOptions
+>;
 const encoderMasks = withHints({ mask: tensor, srcKeyPaddingMask: tensor }, 'isCausal');
 
 /** Whether a mask is causal, from the hint or else by comparison. Python's _detect_is_causal_mask. */
@@ -88,9 +92,7 @@ export class TransformerEncoder extends Module {
     this.maskCheck = given.maskCheck;
   }
 
-  override forward(src: Tensor, options?: EncoderOptions): Tensor;
-  override forward(src: Tensor, mask?: Mask, srcKeyPaddingMask?: Mask, isCausal?: boolean | null): Tensor;
-  override forward(src: Tensor, ...more: unknown[]): Tensor {
+  override forward(src: Tensor, ...more: EncoderInputs): Tensor {
     demandTensor(this, 'src', src);
     const given = further(forwardOf(this), encoderMasks, more);
     const [srcMask, padding, hint] = given as [Mask, Mask, boolean | null | undefined];
@@ -128,9 +130,7 @@ export class TransformerDecoder extends Module {
     this.norm = given.norm;
   }
 
-  override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
-  override forward(tgt: Tensor, memory: Tensor, ...masks: DecoderRest): Tensor;
-  override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
+  override forward(tgt: Tensor, memory: Tensor, ...more: DecoderInputs): Tensor {
     demandTensor(this, 'tgt', tgt);
     demandTensor(this, 'memory', memory);
     const [mask, memoryMask, padding, memoryPadding, hint, memoryIsCausal] = further(
@@ -172,6 +172,20 @@ export interface TransformerOptions extends DecoderLayerOptions {
   /** Whether `srcMask` is causal; from libtorch 2 on, as for the encoder. */
   srcIsCausal?: boolean | null | undefined;
 }
+export type TransformerInputs = Further<
+  [
+    srcMask?: Mask | undefined,
+    tgtMask?: Mask | undefined,
+    memoryMask?: Mask | undefined,
+    srcKeyPaddingMask?: Mask | undefined,
+    tgtKeyPaddingMask?: Mask | undefined,
+    memoryKeyPaddingMask?: Mask | undefined,
+    srcIsCausal?: boolean | null | undefined,
+    tgtIsCausal?: boolean | null | undefined,
+    memoryIsCausal?: boolean | null | undefined,
+  ],
+  TransformerOptions
+>;
 const transformerMasks = withHints(
   {
     srcMask: tensor,
@@ -228,9 +242,7 @@ export class Transformer extends Module {
     this.batchFirst = given.batchFirst;
   }
 
-  override forward(src: Tensor, tgt: Tensor, options?: TransformerOptions): Tensor;
-  override forward(src: Tensor, tgt: Tensor, ...masks: [srcMask?: Mask, ...rest: (Mask | boolean)[]]): Tensor;
-  override forward(src: Tensor, tgt: Tensor, ...more: unknown[]): Tensor {
+  override forward(src: Tensor, tgt: Tensor, ...more: TransformerInputs): Tensor {
     demandTensor(this, 'src', src);
     demandTensor(this, 'tgt', tgt);
     const at = forwardOf(this);

@@ -74,6 +74,25 @@ decoder.forward(steps, keys);
 const whole = new torch.nn.Transformer(10, 2, { numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 8 });
 expectTypeOf(whole.forward(torch.zeros([9, 4, 10]), steps)).toEqualTypeOf<Tensor<'float32', [5, 4, 10]>>();
 
+// The first masks by position, the others by name.
+const square = torch.zeros([5, 5]);
+const padding = torch.zeros([4, 5], { dtype: 'bool' });
+expectTypeOf(encoder.forward(steps, square, { srcKeyPaddingMask: padding })).toEqualTypeOf<
+  Tensor<'float32', [5, 4, 10]>
+>();
+encoderLayer.forward(steps, square, { srcKeyPaddingMask: padding });
+decoder.forward(steps, steps, square, { memoryKeyPaddingMask: padding });
+whole.forward(steps, steps, null, square, { srcKeyPaddingMask: padding, tgtIsCausal: true });
+attention.forward(steps, keys, values, null, { attnMask: torch.zeros([5, 3]) });
+const bag: torch.nn.EmbeddingBag = new torch.nn.EmbeddingBag(9, 3);
+bag.forward(any, any, { perSampleWeights: any });
+// @ts-expect-error: no such mask
+encoder.forward(steps, square, { keyPaddingMask: padding });
+// @ts-expect-error: a flag is not a mask
+whole.forward(steps, steps, true);
+const anyEncoder: torch.nn.TransformerEncoder = encoder;
+anyEncoder.forward(any, null, { srcKeyPaddingMask: any });
+
 class Words extends torch.nn.Module {
   rnn = new torch.nn.LSTM(10, 20, { batchFirst: true });
   encoder = new torch.nn.TransformerEncoderLayer(20, 2);

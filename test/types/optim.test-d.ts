@@ -31,6 +31,16 @@ const any: torch.optim.Optimizer = lion;
 new lrScheduler.CosineAnnealingLR(lion, { TMax: 10 });
 new lrScheduler.ReduceLROnPlateau(lion);
 new swaUtils.SWALR(any, 0.1);
+// The first arguments by position, the others by name.
+new lrScheduler.LinearLR(any, 0.1, 1, { totalIters: 5 });
+new lrScheduler.StepLR(any, 30, 0.5, { lastEpoch: -1 });
+new lrScheduler.CyclicLR(any, 0.1, 0.2, { mode: 'triangular2' });
+new lrScheduler.OneCycleLR(any, 0.1, 100, { pctStart: 0.2 });
+new swaUtils.SWALR(any, 0.1, 5, { annealStrategy: 'linear' });
+// @ts-expect-error: no stepSize
+new lrScheduler.StepLR(any, { gamma: 0.1 });
+// @ts-expect-error: no such name
+new lrScheduler.LinearLR(any, 0.1, 1, { gamma: 5 });
 new torch.amp.GradScaler().step(lion);
 expectTypeOf(lion.paramGroups[0]!.beta).toEqualTypeOf<number>();
 new torch.optim.Adam([w]) satisfies torch.optim.Optimizer;

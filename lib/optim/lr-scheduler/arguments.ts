@@ -1,10 +1,13 @@
 /** Arguments of schedulers: in Python's order, or by name in one options object at the end. */
-import { byName } from '../../addon/options';
+import { byName, type Mixed } from '../../addon/options';
 import { argumentError } from '../../errors/errors';
 import { asUser } from '../../lifetimes/user-code';
 
-/** Positions `P`, or names `O`, or the first position and names. */
-export type Given<P extends unknown[], O extends object> = P | [options: O] | [first: P[0], options: Partial<O>];
+/** Positions `P`, or names `O`, or the first positions and names. */
+export type Given<P extends unknown[], O extends object> =
+  | P
+  | [options: O]
+  | (Required<P> extends [infer A, ...infer B] ? [first: A, ...rest: Mixed<B, Partial<O>>] : never);
 
 export const at = (name: string): string => `optim.lrScheduler.${name}`;
 

@@ -70,7 +70,7 @@ const needsMomentum = 'false, since the optimizer has no momentum';
 /** The checked arguments of CyclicLR. */
 function cyclicArguments(
   fn: string,
-  args: Given<[baseLr: PerGroup, maxLr: PerGroup], CyclicLROptions> | [PerGroup, PerGroup, Partial<CyclicLROptions>],
+  args: Given<[baseLr: PerGroup, maxLr: PerGroup], CyclicLROptions>,
 ): Required<CyclicLROptions> & { down: number } {
   const given = read<CyclicLROptions>(
     fn,
@@ -116,12 +116,7 @@ export class CyclicLR extends LRScheduler<CyclicState> {
   readonly #scale: ((x: number) => number) | null;
   readonly #kind: 'momentum' | 'betas' | undefined;
 
-  constructor(
-    optimizer: Optimizer<any>,
-    ...args:
-      | Given<[baseLr: PerGroup, maxLr: PerGroup], CyclicLROptions>
-      | [PerGroup, PerGroup, Partial<CyclicLROptions>]
-  ) {
+  constructor(optimizer: Optimizer<any>, ...args: Given<[baseLr: PerGroup, maxLr: PerGroup], CyclicLROptions>) {
     const fn = at('CyclicLR');
     const given = cyclicArguments(fn, args);
     const { stepSizeUp: up, down, mode, gamma, scaleFn, cycleMomentum, lastEpoch } = given;
