@@ -14,6 +14,10 @@ const kept: Tensor = a;
 const half: Tensor<'float32'> = a;
 const loose: Tensor<DType, [number, number]> = a;
 kept.add(half).matmul(loose);
+expectTypeOf(dynamic.flatten()).toEqualTypeOf<Tensor<DType, [number]>>();
+expectTypeOf(float.ravel().toArray()).toEqualTypeOf<number[]>();
+expectTypeOf(dynamic.flatten(1)).toEqualTypeOf<Tensor>();
+expectTypeOf(a.maskedSelect(a.gt(0)).tolist()).toEqualTypeOf<number[]>();
 // @ts-expect-error: not the other way round
 export const exact: Tensor<'float32', [2, 3]> = dynamic;
 // @ts-expect-error: another shape

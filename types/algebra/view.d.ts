@@ -147,7 +147,7 @@ type Flattened<S extends Shape, A, B> = [...Before<S, A>, ProductOf<Between<S, A
 type Between<S extends Shape, A, B> = From<[...Before<S, B>, DimAt<S, B>], A>;
 
 export type FlattenOf<T extends Tensor, Start, End> =
-  Known<T> extends true ? FlattenFrom<ShapeOf<T>, Start, End> : Shape;
+  Known<T> extends true ? FlattenFrom<ShapeOf<T>, Start, End> : [Start, End] extends [0, -1] ? [number] : Shape;
 export type Flatten<T extends Tensor, Start, End> = Settled<FlattenOf<T, Start, End>>;
 export type Flattens<T extends Tensor, Start, End> = Refused<FlattenOf<T, Start, End>>;
 
