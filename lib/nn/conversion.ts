@@ -1,7 +1,7 @@
 /** Moving modules to devices, and converting their dtypes. */
-import type { DType, DTypeLike } from '../../types/base';
-import { canonicalDtype, dtypeCodes } from '../addon/enums';
-import { isPlainObject, ownOptions } from '../addon/options';
+import type { DType, DTypeLike, MemoryFormat } from '../../types/base';
+import { canonicalDtype, dtypeCodes, memoryFormats } from '../addon/enums';
+import { byName, flagOf, isPlainObject } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -11,15 +11,33 @@ export interface ToOptions {
   device?: string | null | undefined;
   /** For parameters and buffers of floating-point and complex dtypes. */
   dtype?: DTypeLike | null | undefined;
+  /** Whether copies between the CPU and a GPU may still run when the call returns. */
+  nonBlocking?: boolean | undefined;
+  /** For parameters and buffers of 4 or 5 dimensions. */
+  memoryFormat?: MemoryFormat | null | undefined;
 }
+
+/** What `Module.to` takes, by position, by name or both. */
+export type ToArguments =
+  | [options: ToOptions]
+  | [target: Tensor | DTypeLike, nonBlocking?: boolean | ToOptions]
+  | [device: string, dtype?: DTypeLike | null, nonBlocking?: boolean]
+  | [device: string, options: ToOptions]
+  | [device: string, dtype: DTypeLike | null, options: ToOptions];
 
 /** The converted tensor; null for one that fits already. */
 export const conversion =
-  ({ device = null, dtype = null }: ToOptions) =>
+  ({ device = null, dtype = null, memoryFormat = null, nonBlocking = false }: ToOptions) =>
   (tensor: Tensor): Tensor | null => {
     const converts = dtype !== null && (tensor.isFloatingPoint() || tensor.isComplex());
-    if ((device === null || tensor.device === device) && (!converts || tensor.dtype === dtype)) return null;
-    return tensor.to({ ...(device === null ? {} : { device }), ...(converts ? { dtype } : {}) } as never) as Tensor;
+    const orders = memoryFormat !== null && (tensor.ndim === 4 || tensor.ndim === 5);
+    if (!orders && (device === null || tensor.device === device) && (!converts || tensor.dtype === dtype)) return null;
+    return tensor.to({
+      ...(device === null ? {} : { device }),
+      ...(converts ? { dtype } : {}),
+      ...(orders ? { memoryFormat } : {}),
+      nonBlocking,
+    } as never) as Tensor;
   };
 
 /** Converts tensors of floating-point dtypes. Complex ones stay, as with Python's `float()` and the like. */
@@ -63,20 +81,32 @@ export function dtypeOf(fn: string, value: DTypeLike): DType {
   return canonicalDtype(value);
 }
 
+const shared = ['nonBlocking', 'memoryFormat'];
+/** The names of the arguments of `Module.to`, by what comes first. */
+function namesOf(first: unknown): string[] {
+  if (isTensor(first)) return ['tensor', ...shared];
+  if (typeof first === 'string') return isDtype(first) ? ['dtype', ...shared] : ['device', 'dtype', ...shared];
+  if (isPlainObject(first)) return ['device', 'dtype', ...shared];
+  throw argumentError('to', 'target', 'a device, a dtype, a Tensor or options', first);
+}
+
 /** The arguments of `Module.to`. */
-export function targetOf(first: unknown, second: DTypeLike | undefined): ToOptions {
-  const given: ToOptions = {};
-  if (isTensor(first)) return { device: first.device, dtype: first.dtype };
-  if (isPlainObject(first)) Object.assign(given, ownOptions('to', first as ToOptions, ['device', 'dtype']));
-  else if (typeof first !== 'string')
-    throw argumentError('to', 'target', 'a device, a dtype, a Tensor or options', first);
-  else if (isDtype(first)) given.dtype = first as DTypeLike;
-  else given.device = first;
-  const dtype = second ?? given.dtype ?? null;
-  if (dtype === null) return given;
+export function targetOf(passed: readonly unknown[]): ToOptions {
+  const names = namesOf(passed[0]);
+  const { tensor, ...given } = byName('to', names, isPlainObject(passed[0]) ? 0 : 1, passed) as ToOptions & {
+    tensor?: Tensor;
+  };
+  const format = given.memoryFormat ?? null;
+  if (format !== null && !memoryFormats.includes(format)) {
+    throw argumentError('to', 'memoryFormat', `one of ${memoryFormats.join(', ')}`, format);
+  }
+  const nonBlocking = flagOf('to', 'nonBlocking', given.nonBlocking, false);
+  const target = { ...given, nonBlocking, ...(tensor === undefined ? {} : { device: tensor.device }) };
+  const dtype = tensor?.dtype ?? given.dtype ?? null;
+  if (dtype === null) return target;
   const name = canonicalDtype(dtype);
-  if (!/^(float|bfloat|complex)/.test(name)) {
+  if (tensor === undefined && !/^(float|bfloat|complex)/.test(name)) {
     throw argumentError('to', 'dtype', 'a floating-point or complex dtype', dtype);
   }
-  return { ...given, dtype: name };
+  return { ...target, dtype: name };
 }

@@ -8,7 +8,7 @@ export * from './activations';
 export * from './adaptive';
 export type { AttentionOptions } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
-export type { ToOptions } from './conversion';
+export type { ToArguments, ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';
 export { EmbeddingBag } from './embedding';

@@ -7,7 +7,7 @@ import { argumentError, codedError } from '../errors/errors';
 import type { HookHandle, HookOptions } from '../tensor/hook-list';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, requireLive, type Tensor } from '../tensor/tensor';
-import { cast, conversion, dtypeOf, replaceData, type ToOptions, targetOf } from './conversion';
+import { cast, conversion, dtypeOf, replaceData, type ToArguments, targetOf } from './conversion';
 import { deepCopyOf, notCloned, refuseForeignCopies } from './copy';
 import {
   type CallHooks,
@@ -212,10 +212,8 @@ export class Module {
    * Moves parameters and buffers to a device, or converts those of floating-point dtypes. The tensors stay the same objects,
    * so optimizers keep working.
    */
-  to(options: ToOptions | Tensor): this;
-  to(target: DTypeLike | string, dtype?: DTypeLike): this;
-  to(first: unknown, second?: DTypeLike): this {
-    return this._convert(conversion(targetOf(first, second)));
+  to(...target: ToArguments): this {
+    return this._convert(conversion(targetOf(target)));
   }
 
   /** Converts all parameters and buffers. */

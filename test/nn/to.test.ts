@@ -1,0 +1,58 @@
+/** Module.to: the forms of its arguments, memory formats, and what it refuses. */
+import { settled, thrown, torch, untyped } from '../support/torch';
+
+const { nn } = torch;
+type Tensor = import('../../types').Tensor;
+
+test('to takes a memory format for parameters, gradients and buffers of 4 or 5 dimensions', () => {
+  const before = settled();
+  const net = new nn.Sequential(new nn.Conv2d(3, 4, 3), new nn.BatchNorm2d(4));
+  const image = torch.randn([2, 3, 6, 6]);
+  net.forward(image).sum().backward();
+  const [weight] = net.parameters();
+  const values = weight!.toArray();
+  const grad = weight!.grad!;
+  const bytes = torch.memory().bytes;
+  expect(net.to({ memoryFormat: torch.channelsLast })).toBe(net);
+  const isLast = (tensor: Tensor) => tensor.isContiguous({ memoryFormat: 'channels_last' });
+  expect([weight!.strides, grad.strides]).toEqual([
+    [27, 1, 9, 3],
+    [27, 1, 9, 3],
+  ]);
+  expect([net.parameters()[0] === weight, weight!.isLeaf, weight!.toArray()]).toEqual([true, true, values]);
+  expect(torch.memory().bytes).toBe(bytes);
+  const result = net.forward(image.contiguous({ memoryFormat: 'channels_last' }));
+  const copy = net.deepCopy();
+  expect([isLast(result), isLast(copy.parameters()[0]!)]).toEqual([true, true]);
+  net.to('float64', { memoryFormat: 'contiguous' });
+  expect([weight!.isContiguous(), weight!.dtype]).toEqual([true, 'float64']);
+  torch.disposeAll([net, copy, image, result, grad]);
+  expect(settled()).toEqual(before);
+});
+
+test('to takes positions in the order of Python, and names', () => {
+  const net = new nn.Linear(2, 2);
+  const dtype = () => net.weight.dtype;
+  expect([net.to('cpu', 'float64', true) && dtype(), net.to('float32', true) && dtype()]).toEqual([
+    'float64',
+    'float32',
+  ]);
+  expect([
+    net.to('cpu', { dtype: 'float64', nonBlocking: true }) && dtype(),
+    net.to(torch.ones([1]), true) && dtype(),
+    net.to({ device: 'cpu', dtype: 'half', nonBlocking: false }) && dtype(),
+  ]).toEqual(['float64', 'float32', 'float16']);
+  const wrong: [unknown[], string][] = [
+    [[{ memoryFormat: 'channelsLast' }], "to: argument 'memoryFormat': expected one of contiguous, "],
+    [[{ format: 'channels_last' }], 'expected options among device, dtype, nonBlocking, memoryFormat'],
+    [['cpu', 'int64'], "to: argument 'dtype': expected a floating-point or complex dtype, got 'int64'"],
+    [['float64', 'float32'], "to: argument 'nonBlocking': expected a boolean, got 'float32'"],
+    [[3], "to: argument 'target': expected a device, a dtype, a Tensor or options, got 3"],
+    [[], "to: argument 'target': expected a device, a dtype, a Tensor or options, got undefined"],
+  ];
+  for (const [args, text] of wrong) {
+    const { code, message } = thrown(() => untyped.nn.Module.prototype.to.apply(net, args));
+    expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringContaining(text)]);
+  }
+  net.dispose();
+});
