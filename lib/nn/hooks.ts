@@ -12,9 +12,13 @@ import { located } from './located';
 import type { Module } from './module';
 
 /** Gets the arguments of `forward`, and may return others: a list, or one value. */
-export type ForwardPreHook = (module: any, inputs: unknown[]) => unknown;
+export type ForwardPreHook<M extends Module = any> = (module: M, inputs: Parameters<M['forward']>) => unknown;
 /** Gets the arguments and the result of `forward`, and may return another result. */
-export type ForwardHook = (module: any, inputs: unknown[], output: any) => unknown;
+export type ForwardHook<M extends Module = any> = (
+  module: M,
+  inputs: Parameters<M['forward']>,
+  output: ReturnType<M['forward']>,
+) => unknown;
 type Grads = (Tensor | null)[];
 /** Gets the gradients of the arguments and results of `forward`, and may return other gradients of the arguments. */
 export type FullBackwardHook = (module: any, gradInput: Grads, gradOutput: Grads) => unknown;

@@ -295,12 +295,12 @@ export class Module {
   }
 
   /** Calls `hook(module, inputs)` before each `forward`. It may return other inputs. */
-  registerForwardPreHook(hook: ForwardPreHook, options: HookOptions = {}): HookHandle {
+  registerForwardPreHook<M extends Module>(this: M, hook: ForwardPreHook<M>, options: HookOptions = {}): HookHandle {
     return this.#calls().pre.add('registerForwardPreHook', hook, options, () => this.#trim());
   }
 
   /** Calls `hook(module, inputs, output)` after each `forward`. It may return another output. */
-  registerForwardHook(hook: ForwardHook, options: HookOptions = {}): HookHandle {
+  registerForwardHook<M extends Module>(this: M, hook: ForwardHook<M>, options: HookOptions = {}): HookHandle {
     return this.#calls().after.add('registerForwardHook', hook, options, () => this.#trim());
   }
 

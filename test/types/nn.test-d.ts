@@ -74,6 +74,17 @@ decoder.forward(steps, keys);
 const whole = new torch.nn.Transformer(10, 2, { numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 8 });
 expectTypeOf(whole.forward(torch.zeros([9, 4, 10]), steps)).toEqualTypeOf<Tensor<'float32', [5, 4, 10]>>();
 
+// Hooks know the module, its inputs and its output.
+const linear: torch.nn.Linear = new torch.nn.Linear(10, 3);
+linear.registerForwardHook((module, [input], output) => {
+  expectTypeOf([module.weight, input, output]).toExtend<Tensor[]>();
+});
+linear.registerForwardPreHook((_, [input]) => [input.mul(2)]);
+encoder.registerFullBackwardHook((module, _, [gradient]) => [gradient!.div(module.numLayers)]);
+const anyModule: torch.nn.Module = encoder;
+anyModule.registerForwardPreHook((_module: unknown, inputs: unknown[]) => inputs);
+anyModule.registerForwardHook((module: any, inputs, output) => module.use(inputs[0], output));
+
 // The first masks by position, the others by name.
 const square = torch.zeros([5, 5]);
 const padding = torch.zeros([4, 5], { dtype: 'bool' });
