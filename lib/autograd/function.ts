@@ -1,5 +1,6 @@
 /** torch.autograd.Function: an op with user-defined forward and backward. */
 
+import type { Parts } from '../../types/base';
 import { native } from '../addon/native';
 import { argumentError, codedError, describe, disposedError, refusal } from '../errors/errors';
 import { restoring } from '../errors/turn';
@@ -20,8 +21,11 @@ let endForward: (
 let cancelForward: (ctx: FunctionContext) => void;
 let nameOf: (ctx: FunctionContext) => string;
 
-/** Passes data from forward to backward. Any other property may be set on it too. */
-export class FunctionContext {
+/**
+ * Passes data from forward to backward. Any other property may be set on it too. `Saved`: what `savedTensors` gives, for a forward
+ * that saves null.
+ */
+export class FunctionContext<Saved extends readonly (Tensor | null)[] = Parts<Tensor>> {
   /** Which arguments of forward are tensors that require gradients. */
   readonly needsInputGrad: readonly boolean[];
   /** @internal */
@@ -50,8 +54,8 @@ export class FunctionContext {
    * The tensors that forward saved, in backward. Throws if one was modified since, or if they were freed by a backward that
    * did not retain the graph.
    */
-  get savedTensors(): (Tensor | null)[] {
-    return native.functionSaved(this.#node).map(wrapElement);
+  get savedTensors(): Saved {
+    return native.functionSaved(this.#node).map(wrapElement) as readonly (Tensor | null)[] as Saved;
   }
 
   /** Declares that forward modified these arguments; it must return them. */

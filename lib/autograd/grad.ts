@@ -1,5 +1,6 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of the same names. */
 
+import type { Parts } from '../../types/base';
 import { native } from '../addon/native';
 import { isPlainObject, ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
@@ -25,6 +26,21 @@ export interface GradOptions {
   /** Give zeros for an input that the outputs do not depend on. */
   materializeGrads?: boolean | undefined;
 }
+
+/** Options with which no gradient is null. */
+export interface UsedOptions extends Omit<GradOptions, 'allowUnused'> {
+  allowUnused?: false | null | undefined;
+}
+/** What `grad` takes after its inputs, by position, by name or both. */
+export type GradArgs<O extends GradOptions> =
+  | [options?: O]
+  | [gradOutputs: O['gradOutputs'], options?: Omit<O, 'gradOutputs'>]
+  | [
+      gradOutputs: O['gradOutputs'],
+      retainGraph: O['retainGraph'],
+      createGraph?: O['createGraph'] | Omit<O, 'gradOutputs' | 'retainGraph'>,
+      options?: Omit<O, 'gradOutputs' | 'retainGraph' | 'createGraph'>,
+    ];
 
 const gradOptions = [
   'gradOutputs',
@@ -143,21 +159,9 @@ function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: b
  * The gradients of `outputs` with respect to each of `inputs`, in their order: Python's `torch.autograd.grad`. Nothing is
  * accumulated into `grad`. An input that the outputs do not depend on is an error, or null with `allowUnused`.
  */
-export function grad(outputs: Tensors, inputs: Tensors, options?: GradOptions): (Tensor | null)[];
-export function grad(
-  outputs: Tensors,
-  inputs: Tensors,
-  gradOutputs: GradOptions['gradOutputs'],
-  options?: Omit<GradOptions, 'gradOutputs'>,
-): (Tensor | null)[];
-export function grad(
-  outputs: Tensors,
-  inputs: Tensors,
-  gradOutputs: GradOptions['gradOutputs'],
-  retainGraph: GradOptions['retainGraph'],
-  createGraph?: GradOptions['createGraph'] | Omit<GradOptions, 'gradOutputs' | 'retainGraph'>,
-  options?: Omit<GradOptions, 'gradOutputs' | 'retainGraph' | 'createGraph'>,
-): (Tensor | null)[];
+export function grad(outputs: Tensors, inputs: Tensors, ...more: GradArgs<UsedOptions>): Parts<Tensor>;
+export function grad(outputs: Tensors, inputs: Tensors, ...more: GradArgs<GradOptions>): (Tensor | null)[];
+export function grad(named: UsedOptions & { outputs: Tensors; inputs: Tensors }): Parts<Tensor>;
 export function grad(named: GradOptions & { outputs: Tensors; inputs: Tensors }): (Tensor | null)[];
 export function grad(...passed: unknown[]): (Tensor | null)[] {
   if (passed.length === 1 && isPlainObject(passed[0])) {
@@ -166,7 +170,7 @@ export function grad(...passed: unknown[]): (Tensor | null)[] {
       'inputs',
       ...gradOptions,
     ]);
-    return grad(outputs as Tensors, inputs as Tensors, options);
+    return grad(outputs as Tensors, inputs as Tensors, options as GradOptions);
   }
   const [outputs, inputs, ...rest] = passed as [Tensors, Tensors, ...unknown[]];
   const given = furtherOptions<GradOptions>('autograd.grad', gradOptions.slice(0, 3), gradOptions, rest);

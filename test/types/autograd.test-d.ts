@@ -53,6 +53,32 @@ checkpoint((x: Tensor) => x, 'a');
 // @ts-expect-error: not an option
 checkpointSequential([(x) => x], 1, a, { segments: 2 });
 
+// Gradients are tensors, unless unused inputs are allowed.
+const { grad } = torch.autograd;
+expectTypeOf(grad(a.sum(), a)[0]).toEqualTypeOf<Tensor>();
+expectTypeOf(grad(a, [a, b], { gradOutputs: a, createGraph: true })[1]).toEqualTypeOf<Tensor>();
+expectTypeOf(grad(a, a, a, true, { createGraph: true })[0]).toEqualTypeOf<Tensor>();
+expectTypeOf(grad({ outputs: a, inputs: [a], materializeGrads: true })[0]).toEqualTypeOf<Tensor>();
+expectTypeOf(grad(a, [a, b], { allowUnused: true })[1]).toEqualTypeOf<Tensor | null>();
+expectTypeOf(grad(a, [a, b], a, { allowUnused: Boolean(any) })[1]).toEqualTypeOf<Tensor | null>();
+expectTypeOf(grad({ outputs: a, inputs: a, allowUnused: true })).toEqualTypeOf<(Tensor | null)[]>();
+// @ts-expect-error: PyTorch's name of createGraph
+grad(a, a, { create_graph: true });
+
+// Saved tensors are tensors; a Function that saves null says so.
+export class Scaled extends torch.autograd.Function {
+  static override forward(ctx: torch.autograd.FunctionContext, x: Tensor, scale: Tensor) {
+    ctx.saveForBackward(x, scale);
+    return x.mul(scale);
+  }
+  static override backward(ctx: torch.autograd.FunctionContext, gradient: Tensor) {
+    const [x, scale] = ctx.savedTensors;
+    return [gradient.mul(scale), gradient.mul(x)];
+  }
+}
+declare const optional: torch.autograd.FunctionContext<[Tensor, Tensor | null]>;
+expectTypeOf(optional.savedTensors[1]).toEqualTypeOf<Tensor | null>();
+
 // Options, a gradient, or both; arguments in Python's order.
 a.backward({ retainGraph: true });
 a.backward(a, { retainGraph: true, inputs: [a] });
