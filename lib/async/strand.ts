@@ -63,8 +63,8 @@ function openMailbox(): void {
     enter(null);
     native.strandMailbox(onMail);
   });
-  // Before C++ static destruction, while ops still have everything that they use.
-  if (isMainThread) process.once('exit', () => native.poolStop());
+  // Before C++ static destruction, while ops still have everything that they use. No function of this copy, which may go before.
+  if (isMainThread) process.once('exit', native.poolStop);
   shared.hasMailbox = true; // last: if the above overflowed the stack, the next call retries
 }
 
