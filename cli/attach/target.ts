@@ -81,22 +81,51 @@ function whyUnreachable(pid: number): string {
     return `process ${pid} is in a container or another network namespace: run leak-audit inside it (docker exec, nsenter)`;
   const environment = read(`/proc/${pid}/environ`).split('\0');
   return whySilent(pid, {
-    loaded: /\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`)),
+    loaded: hasLoaded(pid),
+    child: childrenOf(pid).find(hasLoaded),
     refuses: environment.includes('LIBTORCH_NODE_ATTACH=0'),
     ageMs: ageOf(pid),
   });
 }
 
+const hasLoaded = (pid: number): boolean => /\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`));
+
+/** The most processes that are looked at. */
+const MAX_CHILDREN = 1000;
+
+/** The processes that it has started, and those that they have, the nearest first; none where the kernel does not list them. */
+function childrenOf(pid: number): number[] {
+  const all = [pid];
+  for (let i = 0; i < all.length && all.length <= MAX_CHILDREN; i++) {
+    for (const thread of threadsOf(all[i]!)) {
+      const children = read(`/proc/${all[i]}/task/${thread}/children`).split(' ').filter(Boolean).map(Number);
+      all.push(...children.filter((child) => !all.includes(child)));
+    }
+  }
+  return all.slice(1);
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return fs.readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return []; // it has ended
+  }
+}
+
 /** After this time a process has loaded its modules, even on a slow machine. */
 const STARTING_MS = 60_000;
 
-/** The reason why a process does not listen. Exported for tests. */
+/** The reason why a process does not listen; `child`: one that it started, and that has loaded the library. Exported for tests. */
 export function whySilent(
   pid: number,
-  { loaded, refuses, ageMs }: { loaded: boolean; refuses: boolean; ageMs: number },
+  { loaded, child, refuses, ageMs }: { loaded: boolean; child?: number | undefined; refuses: boolean; ageMs: number },
 ): string {
   if (loaded && refuses) return `process ${pid} does not listen: it was started with LIBTORCH_NODE_ATTACH=0`;
   const starting = ageMs < STARTING_MS ? ': it may still be starting, so try again in a moment' : '';
+  // Such as `npm start` and `timeout`.
+  if (!loaded && child !== undefined)
+    return `process ${pid} has not loaded libtorch-node, but process ${child}, which it started, has: attach to that one`;
   if (!loaded) return `process ${pid} has not loaded libtorch-node${starting}`;
   if (starting !== '') return `process ${pid} does not listen yet${starting}`;
   return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or failed to listen and warned`;

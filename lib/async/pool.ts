@@ -1,5 +1,6 @@
 /** `torch.asyncPool`: the threads of `torch.async` and `torch.run`, separate from libuv's. */
 
+import { inspect } from 'node:util';
 import { native } from '../addon/native';
 import { demandThreads } from '../errors/values';
 
@@ -36,3 +37,6 @@ export const asyncPool: AsyncPool = {
     return native.poolStatus()[2]!;
   },
 };
+
+// `console.log` would show that there are getters, and not the figures.
+Object.defineProperty(asyncPool, inspect.custom, { value: () => ({ ...asyncPool }) });

@@ -1,4 +1,5 @@
 /** torch.run and torch.async: their results, the owners, and what is freed. */
+import { inspect } from 'node:util';
 import type { Tensor } from '../../types';
 import { ms, until } from '../support/async';
 import { program } from '../support/child';
@@ -313,4 +314,9 @@ describe('torch.asyncPool', () => {
     untyped.asyncPool.threads = before;
     expect(counts()).toBeDefined();
   });
+});
+
+test('the figures of the pool are shown', async () => {
+  await idle();
+  expect(inspect(torch.asyncPool)).toBe(`{ threads: ${torch.asyncPool.threads}, running: 0, abandoned: 0, queued: 0 }`);
 });

@@ -8,6 +8,7 @@ import { findTarget, whySilent } from '../../cli/attach/target';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { Service, until } from '../support/service';
+import { LIB, thrown } from '../support/torch';
 import { leakAudit, ROOT, Running, refused, testFolder } from './command';
 
 const folder = testFolder();
@@ -61,6 +62,24 @@ test('a process without libtorch-node, a thread, and a process that refuses', as
   await all(thread, /\d+ is a thread of process \d+/);
 });
 
+test('a process whose child has loaded libtorch-node, as that of npm', async () => {
+  const program = `require(${JSON.stringify(LIB)}); process.send('loaded'); process.on('disconnect', () => process.exit());`;
+  const wrapper = await started(
+    process.execPath,
+    '-e',
+    `const { spawn } = require('node:child_process');
+    const child = spawn(process.execPath, ['-e', ${JSON.stringify(program)}], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    child.once('message', () => console.log(child.pid));`,
+  );
+  const message =
+    /^process (\d+) has not loaded libtorch-node, but process (\d+), which it started, has: attach to that one$/;
+  const found = thrown(() => findTarget(String(wrapper.pid)));
+  expect(found.message).toMatch(message);
+  const [, parent, child] = message.exec(found.message)!;
+  expect(Number(parent)).toBe(wrapper.pid);
+  expect(findTarget(child!).pid).toBe(Number(child));
+});
+
 test('a stopped process is not waited for', async () => {
   const service = await Service.start();
   service.child.kill('SIGSTOP');
@@ -74,6 +93,9 @@ test('a starting process is distinguished from one that will never listen', () =
   const silent = { loaded: false, refuses: false, ageMs: 3_600_000 };
   const starting = ': it may still be starting, so try again in a moment';
   expect(whySilent(7, silent)).toBe('process 7 has not loaded libtorch-node');
+  expect(whySilent(7, { ...silent, child: 9, ageMs: 900 })).toMatch(
+    /^process 7 has not .* but process 9, which it started, has/,
+  );
   expect(whySilent(7, { ...silent, ageMs: 900 })).toBe(`process 7 has not loaded libtorch-node${starting}`);
   // Between the loading of the addon, which brings libtorch, and its first lines.
   expect(whySilent(7, { ...silent, loaded: true, ageMs: 900 })).toBe(`process 7 does not listen yet${starting}`);
