@@ -13,6 +13,7 @@
 
 #include "native/accounting/fence.h"
 #include "native/accounting/thread_blocks.h"
+#include "native/audit/pin.h"
 #include "native/compat.h"
 
 namespace ltn::accounting {
@@ -213,6 +214,7 @@ void install_counting_cpu_allocator() {
     process_wrapped = c10::GetCPUAllocator();
     // A wrapped allocator without a raw interface cannot carry the header; then allocatedBytes stays 0.
     if (process_wrapped->raw_deleter() == nullptr) return;
+    audit::pin_library();  // libtorch, and a counting allocator of another addon, keep the pointer
     c10::SetCPUAllocator(&allocator, 1);
   });
 }

@@ -1,7 +1,6 @@
 #include "native/audit/attach.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "native/audit/attach_server.h"
+#include "native/audit/pin.h"
 #include "native/audit/random_name.h"
 
 namespace ltn::audit {
@@ -32,14 +32,6 @@ void* serve(void* server) {
   pthread_setname_np(pthread_self(), "ltn-attach");
   static_cast<AttachServer*>(server)->run();
   return nullptr;
-}
-
-// The thread runs code of this library, so the library must stay loaded when the worker that loaded it ends.
-void pin_library() noexcept {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<void*>(&serve), &info) != 0 && info.dli_fname != nullptr) {
-    static_cast<void>(::dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE));
-  }
 }
 
 // "libtorch-node/<pid namespace>/<pid>/"
@@ -106,7 +98,7 @@ std::string begin(const Sources& sources, bool any_namespace) {
     return failed("cannot listen");
   if (another_listens(socket.get(), prefix)) return "";
   auto server = std::make_unique<AttachServer>(std::move(socket), sources, any_namespace);
-  pin_library();
+  pin_library();  // the thread runs code of this library
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

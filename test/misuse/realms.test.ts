@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import * as vm from 'node:vm';
-import { ask, run } from '../support/child';
+import { ask, program, run } from '../support/child';
 import { limitMs } from '../support/sanitized';
 import { balanced, codeOf, LIB, ROOT, torch } from '../support/torch';
 
@@ -161,6 +161,34 @@ test('a copy over its own addon says once in a process that there are two', asyn
   expect(warnings).toEqual([
     ['TorchWarning', 'TORCH_COPIES', expect.stringContaining(`with the addon ${addon}. The copies`)],
   ]);
+});
+
+test('an addon stays loaded when the worker that loaded it ends, because libtorch keeps its allocator', async () => {
+  const outcome = await program(
+    `
+    const fs = require('fs'); const p = require('path');
+    const { Worker } = require('worker_threads');
+    const folder = fs.mkdtempSync(p.join(require('os').tmpdir(), 'ltn-copies-'));
+    process.on('exit', () => fs.rmSync(folder, { recursive: true }));
+    const addon = process.env.LIBTORCH_NODE_ADDON ?? ${JSON.stringify(path.join(ROOT, 'build/Release/libtorch_node.node'))};
+    const run = (name) => new Promise((resolve) => {
+      const copy = p.join(folder, name);
+      fs.copyFileSync(addon, copy);
+      const source = 'require(' + ${JSON.stringify(JSON.stringify(`${LIB}/index.js`))} + ').ones([2])';
+      new Worker(source, { eval: true, env: { ...process.env, LIBTORCH_NODE_ADDON: copy } }).once('exit', resolve);
+    });
+    (async () => {
+      const ended = [];
+      // The end of each makes the system unload what nothing refers to.
+      for (const name of ['a.node', 'b.node', 'c.node']) ended.push(await run(name));
+      const maps = fs.readFileSync('/proc/self/maps', 'utf8');
+      answer({ ended, mapped: ['a.node', 'b.node', 'c.node'].map((name) => maps.includes(p.join(folder, name))) });
+    })();
+  `,
+    ['--disable-warning=TORCH_COPIES'],
+  );
+  expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
+  expect(outcome.answer).toEqual({ ended: [0, 0, 0], mapped: [true, true, true] });
 });
 
 test('modules, parameters and generators of another copy are refused by name, not left out of the parameters', async () => {
