@@ -1,5 +1,6 @@
 /** Modules of the library that are loaded when they are first used. */
 import { ownFolders } from '../errors/caller';
+import { restoring } from '../errors/turn';
 
 /**
  * Whether Node itself has loaded this file: `module` is of its class, that of other loaders a plain object of some realm. Jest and
@@ -7,28 +8,58 @@ import { ownFolders } from '../errors/caller';
  */
 export const isNodes = Object.getPrototypeOf(Object.getPrototypeOf(module)) !== null;
 
-/** Files that Node has loaded; some loaders have no cache. */
-const cached = (): [string, NodeJS.Module | undefined][] => Object.entries(require.cache ?? {});
+/** The modules of this copy of the library, by file; none before startLate(). */
+let own = new Map<string, NodeJS.Module | undefined>();
+
 const isOwn = (file: string) => ownFolders.some((folder) => file.startsWith(folder));
-let first: Set<string> | undefined;
+
+/** The library's modules that Node has loaded, of any copy; some loaders have no cache. */
+const cached = (): [string, NodeJS.Module | undefined][] =>
+  Object.entries(require.cache ?? {}).filter(([file]) => isOwn(file));
 
 /** Called when the library itself is loaded. */
 export function startLate(): void {
-  first = new Set(cached().map(([file]) => file));
+  own = new Map(cached());
+}
+
+function put(modules: Iterable<[string, NodeJS.Module | undefined]>): void {
+  for (const [file] of cached()) delete require.cache[file];
+  for (const [file, module] of modules) require.cache[file] = module;
 }
 
 /**
- * Calls `load`. If an earlier one was cut off (a `vm` timeout, which skips `finally`), what it had begun would be taken for
- * whole, so that is forgotten first.
+ * Calls `load`, which requires modules of this copy of the library.
+ *
+ * - If an earlier load was cut off (a `vm` timeout, which skips `finally`), what it had begun would be taken for whole, so that is
+ *   forgotten first.
+ * - If the program has emptied Node's cache, or another copy has filled it, the modules would get those of another copy. So the
+ *   cache is that of this copy meanwhile.
  */
 export function loading<T>(load: () => T): T {
-  for (const [file, module] of cached()) {
-    if (module?.loaded === false && isOwn(file) && first?.has(file) === false) delete require.cache[file];
+  const before = cached();
+  for (const [file, module] of before) {
+    if (module?.loaded === false && own.size > 0 && !own.has(file)) delete require.cache[file];
   }
-  return load();
+  if (![...own].every(([file, module]) => require.cache[file] === module)) {
+    return restoring(
+      () => put(before),
+      () => {
+        put(own);
+        const loaded = load();
+        own = new Map(cached());
+        return loaded;
+      },
+    );
+  }
+  const loaded = load();
+  if (own.size > 0) own = new Map(cached());
+  return loaded;
 }
 
-/** Gives what `load` returns, which is called once: at the first use in Node, now elsewhere. If it throws, it is called again. */
+/**
+ * Returns a function that gives the result of `load`. In Node, `load` runs at the first use; elsewhere it runs now. If it throws,
+ * the next use calls it again.
+ */
 export function lateModule<T extends object>(load: () => T): () => T {
   let loaded = isNodes ? undefined : load();
   return () => {

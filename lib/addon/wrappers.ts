@@ -15,7 +15,7 @@ import type * as Raw from '../generated/raw';
 import type * as RawCalls from '../generated/raw_calls';
 import type * as Table from '../generated/table';
 import { buildCommand } from '../libtorch/bindings';
-import { lateModule } from './late-module';
+import { isNodes, lateModule, loading } from './late-module';
 import { generatedFolder, native } from './native';
 
 // Module names are real paths.
@@ -49,9 +49,16 @@ export const readTable = lateModule(() => {
   return file;
 });
 /** The rows of all overloads, by name. Loaded with the first hand-written function that calls an op. */
-export const readRaw = lateModule(() => read('raw') as typeof Raw);
-/** Loaded when a program first uses `torch.ops`. */
-export const readRawCalls = (): typeof RawCalls => read('raw_calls') as typeof RawCalls;
+export const readRaw = lateModule(() => {
+  const file = read('raw') as typeof Raw;
+  requireRows(file.rowCount);
+  return file;
+});
+/** Loaded when a program first uses `torch.ops`, wherever it runs: it is large, and few need it. */
+export function readRawCalls(): typeof RawCalls {
+  const load = () => read('raw_calls') as typeof RawCalls;
+  return isNodes ? loading(load) : load();
+}
 
 /** Gives the row of an overload, which is looked up once. */
 export function lateRow(name: string, overload = 'default'): () => number {

@@ -1,6 +1,6 @@
 /**
- * What of the public module is loaded when it is first used: 180 of its 330 files. A program that only runs ops does not read
- * them. Jest and bundlers have loaders of their own, which may forget or move files in between; there everything is loaded at once.
+ * What of the public module is loaded when it is first used: more than half of its files. A program that only runs ops does not
+ * read them. Where Node does not load the library (lib/addon/late-module.ts), everything is loaded at once.
  */
 import { isNodes, loading, startLate } from '../addon/late-module';
 import { countArguments } from '../errors/arity';

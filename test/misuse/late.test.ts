@@ -217,3 +217,59 @@ test('a load that a timeout of node:vm cuts off begins again', async () => {
   `);
   expect(got).toEqual({ code: 'ERR_SCRIPT_EXECUTION_TIMEOUT', missing: [], shape: [1, 3] });
 });
+
+test('so does one of the tables, of functions that are not ops alone, and of torch.ops', async () => {
+  const got = await ask(`
+    const vm = require('node:vm');
+    const { Module } = require('node:module');
+    const compile = Module.prototype._compile;
+    const x = torch.ones([2, 2]);
+    const uses = {
+      'table.js': () => torch.ones(2, 2).shape,
+      'raw.js': () => x.isLeaf,
+      'raw_calls.js': () => torch.ops.aten.add.Tensor(x, x).shape,
+      'public/sparse.js': () => torch.einsum('ij->', [x]).item(),
+    };
+    const codes = Object.entries(uses).map(([end, use]) => {
+      Module.prototype._compile = function (text, file) {
+        if (file.endsWith('/' + end)) while (true);
+        return compile.call(this, text, file);
+      };
+      try {
+        vm.runInContext('use()', vm.createContext({ use }), { timeout: 500 });
+        return 'it ended by itself';
+      } catch ({ code }) {
+        return code;
+      } finally {
+        Module.prototype._compile = compile;
+      }
+    });
+    answer({ codes, values: Object.values(uses).map((use) => use()) });
+  `);
+  expect(got.codes).toEqual(Array(4).fill('ERR_SCRIPT_EXECUTION_TIMEOUT'));
+  expect(got.values).toEqual([[2, 2], true, [2, 2], 4]);
+});
+
+test('a copy whose modules left the cache, and one that is loaded after it, each load their own', async () => {
+  const got = await ask(`
+    const drop = () => {
+      for (const file of Object.keys(require.cache)) if (file.startsWith('${LIB}/')) delete require.cache[file];
+    };
+    const uses = [
+      (torch) => torch.ones(2).tolist(),
+      (torch) => torch.nn.functional.crossEntropy(torch.zeros([1, 2]), torch.tensor([0], { dtype: 'int64' })).shape,
+      (torch) => new torch.nn.Linear(2, 3).forward(torch.ones([1, 2])).shape,
+      (torch) => torch.utils.data.DataLoader.name,
+      (torch) => torch.optim.SGD.name,
+    ];
+    drop();
+    const alone = uses.slice(0, 3).map((use) => use(torch));
+    const left = Object.keys(require.cache).filter((file) => file.startsWith('${LIB}/')).length;
+    const other = require('${LIB}/index.js');
+    const [a, b] = [torch, other].map((copy) => uses.map((use) => use(copy)));
+    const differ = torch.nn.Linear !== other.nn.Linear && torch.optim.SGD !== other.optim.SGD;
+    answer({ alone, left, a, b, differ, isOthers: require.cache['${LIB}/index.js'].exports === other });
+  `);
+  const values = [[1, 1], [], [1, 3], 'DataLoader', 'SGD'];
+  expect(got).toEqual({ alone: values.slice(0, 3), left: 0, a: values, b: values, differ: true, isOthers: true });
+});

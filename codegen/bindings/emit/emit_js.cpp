@@ -155,7 +155,7 @@ std::string raw_text(const Plan& plan) {
   for (const auto& [name, overloads] : by_name) {
     ops += fill(js::kRawOp, {{"name", js_string(name)}, {"overloads", overloads}});
   }
-  return fill(js::kRaw, {{"ops", ops}});
+  return fill(js::kRaw, {{"ops", ops}, {"rows", std::to_string(plan.row_count)}});
 }
 
 std::string raw_calls_text(const Plan& plan) {

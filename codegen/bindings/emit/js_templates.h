@@ -189,12 +189,15 @@ exports.raw = {
   aten: {
 ${ops}  },
 };
+// The rows of table.js.
+exports.rowCount = ${rows};
 )";
 constexpr const char* kRawOp = R"(
     ${name}: { ${overloads} },
 )";
 constexpr const char* kRawTypes = R"(
 export const raw: Record<string, Record<string, Record<string, number>>>;
+export const rowCount: number;
 )";
 
 // ---- lib/generated/raw_calls.js: the functions of torch.ops, by row ----
