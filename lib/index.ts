@@ -75,7 +75,7 @@ passOnWarnings(native);
 startAudit(native, warn);
 if (otherAddon !== undefined)
   warn(
-    `this process has loaded another copy of libtorch-node, with the addon ${printable(otherAddon)}. The copies refuse each other's tensors, and torch.memory, torch.setMemoryLimit and leak-audit (run without --follow-children) know those of one copy. \`npm ls libtorch-node\` shows why there are two`,
+    `this process has loaded another copy of libtorch-node, with the addon ${printable(otherAddon)}. The copies refuse each other's tensors, and torch.memory, torch.setMemoryLimit and leak-audit (run without --follow-children) see the tensors of one copy only. \`npm ls libtorch-node\` shows why there are two`,
     'TORCH_COPIES',
   );
 patchJest();

@@ -88,7 +88,8 @@ function whyUnreachable(pid: number): string {
   });
 }
 
-const hasLoaded = (pid: number): boolean => /\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`));
+const hasLoaded = (pid: number): boolean =>
+  /\/libtorch_node[^/]*\.node(?: \(deleted\))?$/m.test(read(`/proc/${pid}/maps`));
 
 /** The most processes that are looked at. */
 const MAX_CHILDREN = 1000;
@@ -125,7 +126,7 @@ export function whySilent(
   const starting = ageMs < STARTING_MS ? ': it may still be starting, so try again in a moment' : '';
   // Such as `npm start` and `timeout`.
   if (!loaded && child !== undefined)
-    return `process ${pid} has not loaded libtorch-node, but process ${child}, which it started, has: attach to that one`;
+    return `process ${pid} has not loaded libtorch-node, but process ${child}, a descendant of it, has: attach to that one`;
   if (!loaded) return `process ${pid} has not loaded libtorch-node${starting}`;
   if (starting !== '') return `process ${pid} does not listen yet${starting}`;
   return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or failed to listen and warned`;

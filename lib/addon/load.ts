@@ -104,9 +104,13 @@ function refuseSecond(libtorch: Runtime, files: readonly string[]): void {
 const ADDON = 'libtorch_node.node';
 const mappedNow = (): readonly string[] => mappedFiles() ?? []; // Linux only
 
-/** Told once in a process: where this addon was loaded too, by another thread or for Jest, the copy that did so has told it. */
+/**
+ * The warning is for the first load of this addon only. If it was mapped before (by another thread, or for Jest), the copy that
+ * loaded it first has warned. A file that was replaced since it was mapped is another addon; Linux calls it deleted.
+ */
 function otherAddon(own: string, mappedBefore: readonly string[]): string | undefined {
-  const addons = mappedBefore.filter((file) => [ADDON, path.basename(own)].includes(path.basename(file)));
+  const names = [ADDON, path.basename(own)].flatMap((name) => [name, `${name} (deleted)`]);
+  const addons = mappedBefore.filter((file) => names.includes(path.basename(file)));
   return addons.some((file) => real(file) === real(own)) ? undefined : addons[0];
 }
 

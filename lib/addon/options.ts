@@ -45,7 +45,11 @@ function byNameHint(value: unknown, known: readonly string[]): string {
 /** The first ones of the arguments `P` by position, or none, and the others by name. */
 export type Mixed<P extends unknown[], N> =
   | [options: N]
-  | (Required<P> extends [infer A, ...infer B] ? [first: A, ...rest: Mixed<B, N>] : never);
+  | (Required<P> extends [unknown, ...unknown[]]
+      ? P extends [unknown?, ...infer B]
+        ? [first: P[0], ...rest: Mixed<B, N>]
+        : never
+      : never);
 
 /** The own properties of the options, without those of Object.prototype. Refuses unknown ones. */
 export function ownOptions<T extends object>(fn: string, options: T, known: readonly (keyof T & string)[]): T {

@@ -63,7 +63,8 @@ function openMailbox(): void {
     enter(null);
     native.strandMailbox(onMail);
   });
-  // Before C++ static destruction, while ops still have everything that they use. No function of this copy, which may go before.
+  // Before C++ static destruction, while ops still have everything that they use. The listener is native: a function of this
+  // copy would keep the copy alive after the program drops it.
   if (isMainThread) process.once('exit', native.poolStop);
   shared.hasMailbox = true; // last: if the above overflowed the stack, the next call retries
 }

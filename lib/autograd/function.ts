@@ -21,6 +21,9 @@ let endForward: (
 let cancelForward: (ctx: FunctionContext) => void;
 let nameOf: (ctx: FunctionContext) => string;
 
+/** What a forward may save, if backward reads `S`. */
+type Saving<S extends readonly (Tensor | null)[]> = S extends Parts<Tensor> ? Tensor[] : S;
+
 /**
  * Passes data from forward to backward. Any other property may be set on it too. `Saved`: what `savedTensors` gives, for a forward
  * that saves null.
@@ -45,7 +48,7 @@ export class FunctionContext<Saved extends readonly (Tensor | null)[] = Parts<Te
   }
 
   /** Saves arguments and results of forward for backward, which reads them from `savedTensors`. */
-  saveForBackward(...tensors: (Tensor | null)[]): void {
+  saveForBackward(...tensors: Saving<Saved>): void {
     requireAll('ctx.saveForBackward', 'a Tensor or null', tensors, true);
     this.#saved = tensors;
   }
@@ -201,17 +204,17 @@ function apply(cls: FunctionClass, args: readonly unknown[]): unknown {
 // biome-ignore lint/complexity/noStaticOnlyClass: programs extend it
 export abstract class AutogradFunction {
   /** Computes the results. Gradients are not recorded in it. */
-  static forward(_ctx: FunctionContext, ..._args: any[]): unknown {
+  static forward(_ctx: FunctionContext<any>, ..._args: any[]): unknown {
     throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', 'autograd.Function: expected a class with a static forward');
   }
 
   /** Computes the gradients of forward's arguments from those of its results: one per argument, null for none. */
-  static backward(_ctx: FunctionContext, ..._gradOutputs: any[]): Tensor | null | readonly (Tensor | null)[] {
+  static backward(_ctx: FunctionContext<any>, ..._gradOutputs: any[]): Tensor | null | readonly (Tensor | null)[] {
     throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', 'autograd.Function: expected a class with a static backward');
   }
 
   /** Calls forward and adds its results to the graph. */
-  static apply<A extends unknown[], R>(this: { forward(ctx: FunctionContext, ...args: A): R }, ...args: A): R {
+  static apply<A extends unknown[], R>(this: { forward(ctx: FunctionContext<any>, ...args: A): R }, ...args: A): R {
     // biome-ignore lint/complexity/noThisInStatic: the subclass that it is called on
     const cls = this as unknown as FunctionClass | undefined;
     if (typeof cls?.forward !== 'function' || typeof cls.backward !== 'function') {
@@ -240,7 +243,7 @@ class NotTwice extends AutogradFunction {
  * Marks a backward as not differentiable: its ops are not recorded, and differentiating its results is an error.
  * `static backward = torch.autograd.onceDifferentiable((ctx, grad) => …)`
  */
-export function onceDifferentiable<F extends (ctx: FunctionContext, ...grads: any[]) => unknown>(backward: F): F {
+export function onceDifferentiable<F extends (ctx: FunctionContext<any>, ...grads: any[]) => unknown>(backward: F): F {
   if (typeof backward !== 'function')
     throw argumentError('autograd.onceDifferentiable', 'backward', 'a function', backward);
   const once = function (this: unknown, ctx: FunctionContext, ...grads: unknown[]): unknown {

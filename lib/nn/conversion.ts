@@ -105,7 +105,9 @@ export function targetOf(passed: readonly unknown[]): ToOptions {
   const dtype = tensor?.dtype ?? given.dtype ?? null;
   if (dtype === null) return target;
   const name = canonicalDtype(dtype);
-  if (tensor === undefined && !/^(float|bfloat|complex)/.test(name)) {
+  if (!/^(float|bfloat|complex)/.test(name)) {
+    if (tensor !== undefined)
+      throw argumentError('to', 'tensor', 'a Tensor of a floating-point or complex dtype', tensor);
     throw argumentError('to', 'dtype', 'a floating-point or complex dtype', dtype);
   }
   return { ...target, dtype: name };

@@ -72,7 +72,7 @@ test('a process whose child has loaded libtorch-node, as that of npm', async () 
     child.once('message', () => console.log(child.pid));`,
   );
   const message =
-    /^process (\d+) has not loaded libtorch-node, but process (\d+), which it started, has: attach to that one$/;
+    /^process (\d+) has not loaded libtorch-node, but process (\d+), a descendant of it, has: attach to that one$/;
   const found = thrown(() => findTarget(String(wrapper.pid)));
   expect(found.message).toMatch(message);
   const [, parent, child] = message.exec(found.message)!;
@@ -94,7 +94,7 @@ test('a starting process is distinguished from one that will never listen', () =
   const starting = ': it may still be starting, so try again in a moment';
   expect(whySilent(7, silent)).toBe('process 7 has not loaded libtorch-node');
   expect(whySilent(7, { ...silent, child: 9, ageMs: 900 })).toMatch(
-    /^process 7 has not .* but process 9, which it started, has/,
+    /^process 7 has not .* but process 9, a descendant of it, has/,
   );
   expect(whySilent(7, { ...silent, ageMs: 900 })).toBe(`process 7 has not loaded libtorch-node${starting}`);
   // Between the loading of the addon, which brings libtorch, and its first lines.

@@ -47,6 +47,10 @@ test('to takes positions in the order of Python, and names', () => {
     [[{ format: 'channels_last' }], 'expected options among device, dtype, nonBlocking, memoryFormat'],
     [['cpu', 'int64'], "to: argument 'dtype': expected a floating-point or complex dtype, got 'int64'"],
     [['float64', 'float32'], "to: argument 'nonBlocking': expected a boolean, got 'float32'"],
+    [
+      [torch.ones([1], { dtype: 'int64' })],
+      "to: argument 'tensor': expected a Tensor of a floating-point or complex dtype, got a Tensor ",
+    ],
     [[3], "to: argument 'target': expected a device, a dtype, a Tensor or options, got 3"],
     [[], "to: argument 'target': expected a device, a dtype, a Tensor or options, got undefined"],
   ];

@@ -76,8 +76,25 @@ export class Scaled extends torch.autograd.Function {
     return [gradient.mul(scale), gradient.mul(x)];
   }
 }
-declare const optional: torch.autograd.FunctionContext<[Tensor, Tensor | null]>;
-expectTypeOf(optional.savedTensors[1]).toEqualTypeOf<Tensor | null>();
+type Optional = torch.autograd.FunctionContext<[Tensor, Tensor | null]>;
+export class Biased extends torch.autograd.Function {
+  static override forward(ctx: Optional, x: Tensor, bias: Tensor | null) {
+    ctx.saveForBackward(x, bias);
+    return bias === null ? x : x.add(bias);
+  }
+  static override backward = torch.autograd.onceDifferentiable((ctx: Optional, gradient: Tensor) => {
+    const [, bias] = ctx.savedTensors;
+    expectTypeOf(bias).toEqualTypeOf<Tensor | null>();
+    return [gradient, bias === null ? null : gradient];
+  });
+}
+expectTypeOf(Biased.apply(a, null)).toEqualTypeOf<Tensor>();
+export const saved = (ctx: torch.autograd.FunctionContext, both: Optional, x: Tensor | null) => {
+  // @ts-expect-error: the context does not say that null is saved
+  ctx.saveForBackward(x);
+  // @ts-expect-error: the first one is a tensor
+  both.saveForBackward(x, x);
+};
 
 // Options, a gradient, or both; arguments in Python's order.
 a.backward({ retainGraph: true });

@@ -92,6 +92,7 @@ expectTypeOf(encoder.forward(steps, square, { srcKeyPaddingMask: padding })).toE
   Tensor<'float32', [5, 4, 10]>
 >();
 encoderLayer.forward(steps, square, { srcKeyPaddingMask: padding });
+encoderLayer.forward(steps, undefined, { srcKeyPaddingMask: padding });
 decoder.forward(steps, steps, square, { memoryKeyPaddingMask: padding });
 whole.forward(steps, steps, null, square, { srcKeyPaddingMask: padding, tgtIsCausal: true });
 attention.forward(steps, keys, values, null, { attnMask: torch.zeros([5, 3]) });

@@ -33,6 +33,7 @@ new lrScheduler.ReduceLROnPlateau(lion);
 new swaUtils.SWALR(any, 0.1);
 // The first arguments by position, the others by name.
 new lrScheduler.LinearLR(any, 0.1, 1, { totalIters: 5 });
+new lrScheduler.LinearLR(any, undefined, { totalIters: 5 });
 new lrScheduler.StepLR(any, 30, 0.5, { lastEpoch: -1 });
 new lrScheduler.CyclicLR(any, 0.1, 0.2, { mode: 'triangular2' });
 new lrScheduler.OneCycleLR(any, 0.1, 100, { pctStart: 0.2 });

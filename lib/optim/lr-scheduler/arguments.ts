@@ -7,7 +7,11 @@ import { asUser } from '../../lifetimes/user-code';
 export type Given<P extends unknown[], O extends object> =
   | P
   | [options: O]
-  | (Required<P> extends [infer A, ...infer B] ? [first: A, ...rest: Mixed<B, Partial<O>>] : never);
+  | (Required<P> extends [unknown, ...unknown[]]
+      ? P extends [unknown?, ...infer B]
+        ? [first: P[0], ...rest: Mixed<B, Partial<O>>]
+        : never
+      : never);
 
 export const at = (name: string): string => `optim.lrScheduler.${name}`;
 
