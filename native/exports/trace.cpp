@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class Recorder {
   bool start() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_on_) return false;
+    open_.clear();
     handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&begin_span, &end_span)
                                         .scopes({at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
     is_on_ = true;
@@ -43,6 +45,9 @@ class Recorder {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_on_) at::removeCallback(handle_);
     is_on_ = false;
+    // A thread of Gloo completes a collective before it ends its span.
+    for (const auto& [begun, span] : open_) add(span);
+    open_.clear();
     return std::exchange(spans_, {});
   }
 
@@ -50,18 +55,23 @@ class Recorder {
   // Enough for hours of steps; later spans are left out.
   static constexpr size_t kMost = 1'000'000;
 
-  struct Begun final : at::ObserverContext {
-    Clock::time_point begin = Clock::now();
-  };
+  // Identifies a span that has begun.
+  struct Begun final : at::ObserverContext {};
 
-  static std::unique_ptr<at::ObserverContext> begin_span(const at::RecordFunction&) {
-    return std::make_unique<Begun>();
-  }
+  static std::unique_ptr<at::ObserverContext> begin_span(const at::RecordFunction& function);
   static void end_span(const at::RecordFunction& function, at::ObserverContext* context);
 
+  // With the mutex held.
+  void add(Span span) {
+    if (spans_.size() >= kMost) return;
+    span.end = Clock::now();
+    spans_.push_back(std::move(span));
+  }
+
   std::mutex mutex_;
-  bool is_on_ = false;       // guarded by mutex_
-  std::vector<Span> spans_;  // guarded by mutex_
+  bool is_on_ = false;                          // guarded by mutex_
+  std::vector<Span> spans_;                     // guarded by mutex_
+  std::unordered_map<const void*, Span> open_;  // by Begun, which is not accessed; guarded by mutex_
   at::CallbackHandle handle_ = 0;
 };
 
@@ -70,14 +80,25 @@ Recorder& process_recorder() {
   return *recorder;
 }
 
-void Recorder::end_span(const at::RecordFunction& function, at::ObserverContext* context) {
-  if (context == nullptr) return;
-  const auto end = Clock::now();
+std::unique_ptr<at::ObserverContext> Recorder::begin_span(const at::RecordFunction& function) {
+  auto begun = std::make_unique<Begun>();
   Recorder& recorder = process_recorder();
   const std::lock_guard<std::mutex> lock(recorder.mutex_);
-  if (!recorder.is_on_ || recorder.spans_.size() >= kMost) return;
-  recorder.spans_.push_back({function.name(), function.scope() == at::RecordScope::BACKWARD_FUNCTION,
-                             function.threadId(), static_cast<Begun*>(context)->begin, end});
+  if (!recorder.is_on_ || recorder.spans_.size() + recorder.open_.size() >= kMost) return nullptr;
+  const auto now = Clock::now();
+  const bool is_backward = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  recorder.open_.emplace(begun.get(), Span{function.name(), is_backward, function.threadId(), now, now});
+  return begun;
+}
+
+void Recorder::end_span(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context == nullptr) return;
+  Recorder& recorder = process_recorder();
+  const std::lock_guard<std::mutex> lock(recorder.mutex_);
+  const auto found = recorder.open_.find(context);
+  if (found == recorder.open_.end()) return;  // the recording that it began in is over
+  recorder.add(std::move(found->second));
+  recorder.open_.erase(found);
 }
 
 // The environment that has started the recording ends in its middle.
