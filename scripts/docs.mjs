@@ -144,6 +144,7 @@ const ofModules = {
 /** Types without a page: programs use them through other names, or only the compiler needs them. */
 const unexported = [
   'lib/addon/options.ts:Mixed',
+  'lib/autograd/function.ts:Saving',
   'lib/nn/inputs.ts:Further',
   'types/async.d.ts:RunFunctions',
   'types/base.d.ts:Complex',
