@@ -16,7 +16,10 @@ declare module '../addon/interface' {
 /** An event of the Chrome trace format. Times in µs; `pid` is the rank. */
 export interface TraceEvent {
   readonly name: string;
-  /** 'backward': a node of a backward. 'collective': a collective, from its start to its end. 'call': the function itself. */
+  /**
+   * 'backward': a node of a backward. 'collective': a collective, from its start to its end, or to that of the trace if it is in
+   * progress then. 'call': the function itself.
+   */
   readonly cat: 'backward' | 'collective' | 'call' | '__metadata';
   readonly ph: 'X' | 'M';
   readonly pid: number;

@@ -34,7 +34,6 @@ class Recorder {
   bool start() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_on_) return false;
-    open_.clear();
     handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&begin_span, &end_span)
                                         .scopes({at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
     is_on_ = true;
