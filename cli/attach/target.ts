@@ -117,7 +117,7 @@ function threadsOf(pid: number): string[] {
 /** After this time a process has loaded its modules, even on a slow machine. */
 const STARTING_MS = 60_000;
 
-/** The reason why a process does not listen; `child`: one that it started, and that has loaded the library. Exported for tests. */
+/** The reason why a process does not listen; `child`: a descendant that has loaded the library. Exported for tests. */
 export function whySilent(
   pid: number,
   { loaded, child, refuses, ageMs }: { loaded: boolean; child?: number | undefined; refuses: boolean; ageMs: number },
