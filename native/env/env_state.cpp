@@ -102,7 +102,7 @@ void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) 
 // asks for one each time that so many bytes are new; lib/memory/young.ts decides how many of them make it worth while.
 // Memory of libtorch counts too: a small loss tensor may be the only JavaScript object of a graph of gigabytes.
 void EnvState::request_collection_if_due() noexcept {
-  constexpr uint64_t kYoungBytes = 4 * 1024 * 1024;
+  constexpr uint64_t kYoungBytes = 2 * 1024 * 1024;
   const uint64_t allocated = accounting::cpu_allocated_bytes();
   if (allocated < young_requested_at_) young_requested_at_ = allocated;
   if (external_.charged_more_than(kYoungBytes) || allocated - young_requested_at_ > kYoungBytes) {

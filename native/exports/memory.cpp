@@ -11,6 +11,7 @@
 #include "native/cuda/caching_allocator.h"
 #include "native/exports/exports.h"
 #include "native/share/token_table.h"
+#include "native/v8/scavenges.h"
 
 namespace ltn {
 namespace {
@@ -124,6 +125,17 @@ napi_value set_collector(Call& call) {
   return nullptr;
 }
 
+// What the thread's scavenges do not visit from now on, and how many there were.
+napi_value shorten_scavenges(Call& call) {
+  const napi_value undefined = Napi::Env(call.env).Undefined();
+  // A Node-API value is a pointer to a slot with the object's tagged pointer, as in native/v8/symbols.h.
+  const ShortScavenges done = ltn::shorten_scavenges(*reinterpret_cast<const uintptr_t*>(undefined));
+  Napi::Object object = Napi::Object::New(call.env);
+  set_number(object, "objects", done.objects);
+  set_number(object, "scavenges", done.scavenges);
+  return object;
+}
+
 // For the probe of lib/memory/memory-usage.ts.
 napi_value adjust_external(Call& call) {
   Napi::MemoryManagement::AdjustExternalMemory(Napi::Env(call.env), read_int(call, call.arguments[0], 0));
@@ -147,6 +159,7 @@ const Export kMemoryExports[] = {
     exported_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
     exported_body<&allocations, 0>("allocations", "allocations() -> int"),
     exported_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
+    exported_body<&shorten_scavenges, 0>("shortenScavenges", "shortenScavenges() -> object"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     exported_body<&trim_memory, 0>("trimMemory", "trimMemory() -> ()"),
     exported_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
