@@ -6,45 +6,68 @@ import { LIB } from '../support/torch';
 const { YoungBytes, MIN_YOUNG_BYTES, MAX_YOUNG_BYTES } = require(path.join(LIB, 'memory/young.js'));
 const MIB = 2 ** 20;
 
-/** The bytes after `times` scavenges, each after `young.bytes` of garbage of which `freed` is freed. */
-function after(
-  young: any,
-  times: number,
-  costOf: (bytes: number) => { elapsed: number; cost: number },
-  freed = 1,
-): number {
-  for (let i = 0; i < times; i++) {
-    young.add({ ...costOf(young.bytes), grown: young.bytes, freed: freed * young.bytes });
-  }
-  return young.bytes;
+interface Model {
+  /** What the ops between two scavenges take, and what the scavenge takes. */
+  of(bytes: number): { elapsed: number; cost: number };
+  /** The share of the bytes that a scavenge frees. */
+  freed?: number;
 }
+
+/** Runs `times` scavenges, each after `young.bytes` of garbage. @returns how often each number of MiB was used in the second half */
+function uses(young: any, times: number, { of, freed = 1 }: Model): Map<number, number> {
+  const found = new Map<number, number>();
+  for (let i = 0; i < times; i++) {
+    const { bytes } = young;
+    if (i >= times / 2) found.set(bytes / MIB, (found.get(bytes / MIB) ?? 0) + 1);
+    young.add({ ...of(bytes), grown: bytes, freed: freed * bytes });
+  }
+  return found;
+}
+
+/** What was used in most scavenges of the second half, in MiB. */
+const mostly = (found: Map<number, number>) => [...found].sort((a, b) => b[1] - a[1])[0]![0];
+
+const cheap: Model = { of: (bytes) => ({ elapsed: bytes, cost: MIB / 20 }) };
+const expensive: Model = { of: (bytes) => ({ elapsed: bytes, cost: 100 * MIB }) };
+const [LEAST, MOST] = [MIN_YOUNG_BYTES / MIB, MAX_YOUNG_BYTES / MIB];
 
 test('cheap scavenges come often, expensive ones rarely', () => {
   const young = new YoungBytes();
-  expect(after(young, 100, (bytes) => ({ elapsed: bytes, cost: MIB / 10 }))).toBe(MIN_YOUNG_BYTES);
-  expect(after(young, 100, (bytes) => ({ elapsed: bytes, cost: 100 * MIB }))).toBe(MAX_YOUNG_BYTES);
-  expect(after(young, 100, (bytes) => ({ elapsed: bytes, cost: MIB / 10 }))).toBe(MIN_YOUNG_BYTES);
+  expect(mostly(uses(young, 400, cheap))).toBe(LEAST);
+  expect(mostly(uses(young, 400, expensive))).toBe(MOST);
+  expect(mostly(uses(young, 400, cheap))).toBe(LEAST);
 });
 
-test('for any fixed cost it settles, and stays', () => {
-  for (let cost = MIB / 64; cost <= 64 * MIB; cost *= 1.1) {
-    const young = new YoungBytes();
-    const settled = after(young, 64, (bytes) => ({ elapsed: bytes, cost }));
-    for (let i = 0; i < 64; i++) expect(after(young, 1, (bytes) => ({ elapsed: bytes, cost }))).toBe(settled);
-  }
+test.each([LEAST, 2 * LEAST, 4 * LEAST])('ops that take longer above %d MiB keep it there', (fits) => {
+  const cached: Model = { of: (bytes) => ({ elapsed: bytes * (bytes <= fits * MIB ? 1 : 1.6), cost: MIB / 2 }) };
+  const found = uses(new YoungBytes(), 4_000, cached);
+  expect(mostly(found)).toBe(fits);
+  // Trials become rare.
+  expect(found.get(fits)!).toBeGreaterThan(0.9 * 2_000);
 });
 
-test('one slow scavenge among cheap ones does not decide', () => {
+test('it follows a program whose ops change', () => {
   const young = new YoungBytes();
-  after(young, 64, (bytes) => ({ elapsed: bytes, cost: MIB / 2 }));
-  const before = young.bytes;
+  const fits = (mib: number): Model => ({
+    of: (bytes) => ({ elapsed: bytes * (bytes <= mib * MIB ? 1 : 1.6), cost: MIB / 2 }),
+  });
+  for (const mib of [LEAST, 4 * LEAST, LEAST]) expect(mostly(uses(young, 4_000, fits(mib)))).toBe(mib);
+});
+
+test('one slow scavenge in a window does not decide', () => {
   let times = 0;
-  expect(after(young, 64, (bytes) => ({ elapsed: bytes, cost: times++ === 30 ? 2 * MIB : MIB / 2 }))).toBe(before);
+  const slow: Model = { of: (bytes) => ({ elapsed: bytes, cost: times++ % 8 === 3 ? 50 * MIB : MIB / 20 }) };
+  expect(mostly(uses(new YoungBytes(), 1_000, slow))).toBe(LEAST);
 });
 
 test('if most bytes stay in use, scavenges become rare', () => {
+  expect(mostly(uses(new YoungBytes(), 100, { ...cheap, freed: 0.2 }))).toBe(MOST);
+});
+
+test('scavenges of many small tensors, which come by their number, do not change it', () => {
   const young = new YoungBytes();
-  expect(after(young, 100, (bytes) => ({ elapsed: bytes, cost: MIB / 10 }), 0.2)).toBe(MAX_YOUNG_BYTES);
+  for (let i = 0; i < 1_000; i++) young.add({ elapsed: 1, cost: 100, grown: 1000, freed: 1000 });
+  expect(young.bytes).toBe(MIN_YOUNG_BYTES);
 });
 
 test.each([1, 16, 64, 256, 512, 1024, 2048])('garbage of squares of %d float32 stays below the limit', async (size) => {
