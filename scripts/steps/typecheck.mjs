@@ -3,13 +3,31 @@
  * so that it checks again only what a change can affect: of half a minute of processor time, seconds are left.
  */
 import { inRoot } from '../paths.mjs';
-import { runShown } from './command.mjs';
-import { tsc } from './typescript.mjs';
+import { runLogged } from './command.mjs';
+import { StepError } from './errors.mjs';
+import { compileKnowing, tsc } from './typescript.mjs';
 
 const known = inRoot('build', 'typecheck.tsbuildinfo');
 
-export const typecheck = async () =>
-  (await runShown(process.execPath, [
-    ...[...tsc, '--noEmit', '-p', 'tsconfig.json'],
-    ...['--incremental', '--tsBuildInfoFile', known],
-  ])) === 0;
+/** Whether there are no errors; they are printed. */
+export async function typecheck() {
+  const args = [
+    ...tsc,
+    '--noEmit',
+    '-p',
+    'tsconfig.json',
+    '--incremental',
+    '--tsBuildInfoFile',
+    known,
+    '--pretty',
+    'false',
+  ];
+  try {
+    await compileKnowing(known, () => runLogged('typecheck', process.execPath, args));
+    return true;
+  } catch (error) {
+    if (!(error instanceof StepError)) throw error;
+    console.error(error.message);
+    return false;
+  }
+}

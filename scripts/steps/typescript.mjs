@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
 import { runLogged } from './command.mjs';
+import { StepError } from './errors.mjs';
 import { esmEntry } from './esm-entry.mjs';
 import { describeAll } from './prebuilds.mjs';
 import { step } from './progress.mjs';
@@ -18,6 +19,24 @@ export const tsc = [
   ...['--checkers', String(Math.ceil(os.availableParallelism() / 4))],
 ];
 const sourceFolders = ['lib', 'cli', 'types', 'bench'];
+
+/**
+ * Compiles with what the compiler kept of the last time, and once more without it after an error: version 7.0 then reports errors
+ * of the last state of a file, or of none (a class without its `Symbol.dispose`).
+ * @param {string} known the file that the compiler keeps
+ * @param {() => Promise<void>} compile throws StepError for errors in the sources
+ */
+export async function compileKnowing(known, compile) {
+  if (existsSync(known)) {
+    try {
+      return await compile();
+    } catch (error) {
+      if (!(error instanceof StepError)) throw error;
+      rmSync(known);
+    }
+  }
+  await compile();
+}
 
 /** tsc does not copy hand-written declarations, generated JavaScript and the CLI's assets. */
 export function copyAlong() {
@@ -73,7 +92,10 @@ export async function ensureTypeScript() {
   };
   await whenChanged('typescript', inputs, () =>
     step('TypeScript', async () => {
-      await runLogged('typescript', process.execPath, [...tsc, '-p', 'tsconfig.build.json', '--pretty', 'false']);
+      const args = [...tsc, '-p', 'tsconfig.build.json', '--pretty', 'false'];
+      await compileKnowing(inRoot('build', 'tsconfig.build.tsbuildinfo'), () =>
+        runLogged('typescript', process.execPath, args),
+      );
       prune(inRoot('dist'));
       copyAlong();
       placeExamples();
