@@ -16,7 +16,7 @@
 #include "native/exports/audit.h"
 #include "native/exports/exports.h"
 #include "native/ops/guarded_backwards.h"
-#include "native/ops/mended_kernels.h"
+#include "native/ops/replaced_kernels.h"
 #include "native/schema/dtypes.h"
 
 namespace ltn {
@@ -73,7 +73,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   audit::set_dtypes(&dtype_names());
   static std::once_flag process_once;
   std::call_once(process_once, [] {
-    mend_kernels();
+    replace_kernels();
     guard_backwards();
     if (autograd::CallbackQueue::is_linked()) autograd::Engine::install();
     audit::set_rank(environment_number({"RANK", "SLURM_PROCID"}), environment_number({"WORLD_SIZE", "SLURM_NTASKS"}));

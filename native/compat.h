@@ -36,23 +36,23 @@
 
 namespace ltn::compat {
 
-// The function `copy` takes the storage of self, which sparse and oneDNN tensors lack, without looking from 2.x on.
+// From 2.x on, the function `copy` uses the storage of self without a check; sparse and oneDNN tensors have none.
 inline constexpr bool kCopyTakesStorage = TORCH_VERSION_MAJOR >= 2;
 
-// A batch norm checks in training whether its batch has elements, and has a result for none otherwise, from 2.x on.
-inline constexpr bool kBatchNormTakesNothing = TORCH_VERSION_MAJOR >= 2;
+// From 2.x on, a batch norm in training checks that its batch has elements, and otherwise returns an empty result.
+inline constexpr bool kBatchNormChecksEmptyBatch = TORCH_VERSION_MAJOR >= 2;
 
-// These are mended in some release after 2.6, and in 2.14: Chebyshev and Hermite polynomials of a high degree have a
+// These are fixed in some release after 2.6, and in 2.14: Chebyshev and Hermite polynomials of a high degree have a
 // formula, and nanmean of a result takes zeros without memory.
-inline constexpr bool kPolynomialsTakeNoSteps = TORCH_VERSION_MAJOR > 2 ||
-                                                (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 14);
-inline constexpr bool kNanmeanTakesZeros = kPolynomialsTakeNoSteps;
+inline constexpr bool kPolynomialsUseFormula = TORCH_VERSION_MAJOR > 2 ||
+                                               (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 14);
+inline constexpr bool kNanmeanTakesZeros = kPolynomialsUseFormula;
 
 // mkldnn_convolution takes one number for all dimensions, and looks how many there are, from 2.x on.
 inline constexpr bool kMkldnnConvolutionExpands = TORCH_VERSION_MAJOR >= 2;
 
-// topk of a quantized tensor takes one without dimensions from 2.x on.
-inline constexpr bool kQuantizedTopkTakesNumber = TORCH_VERSION_MAJOR >= 2;
+// topk accepts a quantized tensor without dimensions from 2.x on.
+inline constexpr bool kQuantizedTopkAcceptsScalar = TORCH_VERSION_MAJOR >= 2;
 
 // floor_divide, remainder and fmod of the lowest integer by -1 have a result from some release after 2.6 on; 2.14 has.
 inline constexpr bool kRemainderOverflows =
@@ -63,7 +63,7 @@ inline constexpr bool kChecksLengths = TORCH_VERSION_MAJOR > 2 ||
                                        (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6);
 
 // The kernel of baddbmm multiplies memory without values by a beta of 0 up to some release before 2.6, which does not.
-inline constexpr bool kMultipliesByNoBeta =
+inline constexpr bool kMultipliesByZeroBeta =
     TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 6);
 
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.

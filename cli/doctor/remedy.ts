@@ -1,4 +1,4 @@
-/** Chooses the one command that mends the first problem of a report, where a command can. */
+/** Chooses the one command that fixes the first problem of a report, if there is one. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { Findings } from './examine';
@@ -29,9 +29,9 @@ export interface Step {
 }
 
 export interface Remedy {
-  /** The check that it mends. */
+  /** The check that it fixes. */
   check: string;
-  /** Run one after the other; the first that fails ends the remedy. Empty if no command mends it. */
+  /** Run one after the other; the first that fails ends the remedy. Empty if no command fixes it. */
   steps: Step[];
   /** Why there is no command; null if there is one. */
   why: string | null;
@@ -147,7 +147,7 @@ function addonRemedy(check: Check, findings: Findings, system: System): Remedy {
   return { check: 'addon', steps: [...first, buildStep(findings)], why: null };
 }
 
-/** What mends the first problem; null if there is none. */
+/** What fixes the first problem; null if there is none. */
 export function remedyFor(checks: Check[], findings: Findings, system: System): Remedy | null {
   const problem = checks.find(({ status }) => status === 'problem');
   if (problem === undefined) return null;

@@ -20,7 +20,7 @@ inline bool has_members(const at::Tensor& tensor) {
          layout == c10::kSparseBsr || layout == c10::kSparseBsc;
 }
 
-// Whether the op may get a tensor with wrong members: it gives or prints these, so that a program can mend them.
+// Whether the op may get a tensor with wrong members: it gives or prints these, so that a program can correct them.
 bool takes_any_members(const OpRow& row);
 
 // What is wrong with the members of a tensor that has some, "column 9 of 2"; empty if a kernel can use them as offsets.

@@ -20,7 +20,7 @@ void set_num_threads(int64_t count) {
 }
 c10::ScalarType default_dtype() { return c10::get_default_dtype_as_scalartype(); }
 void set_default_dtype(c10::ScalarType dtype) {
-  if (!c10::isFloatingType(dtype)) throw BadArgument(0, "a floating-point dtype", dtype_name(dtype));
+  if (!c10::isFloatingType(dtype)) throw BadArgument(0, "a floating-point dtype", "'" + dtype_name(dtype) + "'");
   c10::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
 }
 

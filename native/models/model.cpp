@@ -13,8 +13,8 @@
 #include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/models/archive_buffer.h"
-#include "native/models/mended_ops.h"
 #include "native/models/reachable.h"
+#include "native/models/replaced_ops.h"
 #include "native/models/script_error.h"
 #include "native/models/training.h"
 
@@ -25,7 +25,7 @@ torch::jit::Module read_module(ArchiveBuffer& archive, c10::optional<c10::Device
   torch::jit::Module module;
   run_or_refuse("libtorch cannot load it", [&] {
     std::istream stream(&archive);
-    mend_ops();
+    replace_ops();
     module = torch::jit::load(stream, device);
   });
   return module;

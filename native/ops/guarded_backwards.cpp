@@ -61,7 +61,7 @@ bool is_backward(std::string_view name) {
 void guard_backwards() {
   const compat::SilentWarnings silent;  // libtorch warns where another copy of the addon has done it
   // That key comes before those of the devices, and no such op has a kernel for it. Never destroyed, as in
-  // mended_kernels.cpp.
+  // replaced_kernels.cpp.
   static auto& library =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::BackendSelect, __FILE__, 0);
   constexpr std::string_view kAten = "aten::";

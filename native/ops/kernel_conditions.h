@@ -105,7 +105,7 @@ bool is_float_or_none(const Optional& tensor) {
 template <class... Optional>
 bool is_batch(const at::Tensor& input, const Optional&... parameters) {
   const at::IntArrayRef sizes = input.sizes();
-  return sizes.size() >= 2 && (compat::kBatchNormTakesNothing || input.numel() > 0) &&
+  return sizes.size() >= 2 && (compat::kBatchNormChecksEmptyBatch || input.numel() > 0) &&
          (is_for_channels(sizes[1], parameters) && ...);
 }
 

@@ -91,7 +91,7 @@ describe('an addon that does not load', () => {
   });
 });
 
-it('the reference BLAS, and problems that no command mends', () => {
+it('the reference BLAS, and problems that no command fixes', () => {
   expect(fix({}, problem('blas'))).toBe('apt-get install --yes libopenblas0-pthread');
   expect(fix(fedora, problem('blas', 'slow', 'install OpenBLAS'))).toBe('install OpenBLAS');
   expect(fix({}, problem('memory', 'too little', 'Raise the limit.'))).toBe('Raise the limit.');

@@ -46,7 +46,7 @@ const LIMITS = { seconds: 3 };
 const SEED = 20_261;
 /** Where two platforms run the suite (LTN_FIRST), time is short. */
 const CALLS = process.env.LTN_FIRST === '1' ? 25_000 : 50_000;
-/** What is not mended yet, with its reason. */
+/** What is not fixed yet, with its reason. */
 const known = JSON.parse(readFileSync(path.join(__dirname, 'known.json'), 'utf8')) as {
   kind: string;
   target: string;

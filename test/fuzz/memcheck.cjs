@@ -20,7 +20,7 @@ const VALGRIND = [
   '--undef-value-errors=no',
 ];
 const FAULT = /^(Invalid (?:read|write) of size \d+|Process terminating .*|Jump to the invalid address .*)$/;
-/** Reports about the dynamic linker and the detection of the processor, which are not ours to mend. */
+/** Reports about the dynamic linker and the detection of the processor, which are not ours to fix. */
 const OTHERS = /_dl_|dl-load|cpuinfo/;
 
 /** The reports of a child: what each says, the functions, and the plan of the call. */

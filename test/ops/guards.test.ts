@@ -44,7 +44,7 @@ async function endsInPython(some: readonly Call[], fill = 0): Promise<string[]> 
 }
 
 test('Python dies of each of the calls, if it does not go on with corrupt memory', async () => {
-  // A later release may have mended its kernel, and gives an error.
+  // A later release may have fixed its kernel, and gives an error.
   const allowed = ({ corrupts }: Call) => [
     'crash',
     ...(release === '1.13' ? [] : ['error']),
@@ -75,7 +75,7 @@ test('each is an error that names the op and the argument, and nothing is left',
   }
 });
 
-test('a condition falls away where libtorch has mended the kernel', () => {
+test('a condition falls away where libtorch has fixed the kernel', () => {
   const { aten } = untyped.ops;
   torch.scope(() => {
     const nothing = torch.ones([2, 0, 2]);

@@ -96,7 +96,7 @@ async function main() {
     wrong.fill_(2n ** 40n);
     return torch.async.toDense?.(sparse) ?? torch.async.mm(sparse, torch.ones([2, 2]));
   });
-  // They can be read, printed and mended.
+  // They can be read, printed and corrected.
   await end('unchanged after all', () => {
     const [sparse] = members['coo, indices()']();
     sparse.indices().fill_(-9n);

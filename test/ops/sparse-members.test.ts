@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { LIB } from '../support/torch';
 
-test('a sparse tensor with indices outside of it is refused by each op, and can be read and mended', async () => {
+test('a sparse tensor with indices outside of it is refused by each op, and can be read and corrected', async () => {
   const program = path.join(__dirname, 'sparse-members.cjs');
   const { code, signal, stdout, stderr } = await run(process.execPath, ['--no-warnings', program, LIB]);
   expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });

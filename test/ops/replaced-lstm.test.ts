@@ -1,4 +1,4 @@
-/** The layer of an LSTM in oneDNN and its gradient, as this library replaces them (native/ops/mended_lstm.h). */
+/** The layer of an LSTM in oneDNN and its gradient, as this library replaces them (native/ops/replaced_lstm.h). */
 import type { Tensor } from '../../types';
 import { release } from '../support/release';
 import { counts, thrown, torch, untyped } from '../support/torch';

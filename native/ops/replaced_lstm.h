@@ -8,6 +8,6 @@ namespace ltn {
 
 // Replaces them in the libraries of kernels for the CPU and for oneDNN's layout. Does nothing where libtorch does not
 // have them.
-void mend_lstm(torch::Library& cpu, torch::Library& mkldnn);
+void replace_lstm(torch::Library& cpu, torch::Library& mkldnn);
 
 }  // namespace ltn

@@ -5,6 +5,6 @@
 namespace ltn {
 
 // Replaces them for the whole process; called once.
-void mend_kernels();
+void replace_kernels();
 
 }  // namespace ltn

@@ -1,4 +1,4 @@
-#include "native/ops/mended_kernels.h"
+#include "native/ops/replaced_kernels.h"
 
 #include <ATen/ATen.h>
 #include <ATen/MemoryOverlap.h>
@@ -24,7 +24,7 @@
 
 #include "native/compat.h"
 #include "native/ops/kernel_conditions.h"
-#include "native/ops/mended_lstm.h"
+#include "native/ops/replaced_lstm.h"
 
 namespace ltn {
 namespace {
@@ -202,7 +202,7 @@ constexpr std::array kWithoutMkldnn = {
 
 }  // namespace
 
-void mend_kernels() {
+void replace_kernels() {
   const compat::SilentWarnings silent;  // libtorch warns of each kernel that is replaced
   // Never destroyed: that would bring libtorch's kernels back, in an order of the process's end that nobody knows.
   static auto& mkldnn = *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::MkldnnCPU, __FILE__, 0);
@@ -221,7 +221,7 @@ void mend_kernels() {
   cpu.impl("native_group_norm_backward", &group_norm_backward);
   cpu.impl("_weight_norm_interface", &weight_norm);
   cpu.impl("_weight_norm_interface_backward", &weight_norm_backward);
-  if constexpr (compat::kMultipliesByNoBeta) {
+  if constexpr (compat::kMultipliesByZeroBeta) {
     cpu.impl("baddbmm", &batch_products);
     cpu.impl("baddbmm.out", &batch_products_out);
     cpu.impl("baddbmm_", &add_batch_products);
@@ -233,7 +233,7 @@ void mend_kernels() {
   static auto& any =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CompositeImplicitAutograd, __FILE__, 0);
   any.impl("is_leaf", &is_leaf);
-  mend_lstm(cpu, mkldnn);
+  replace_lstm(cpu, mkldnn);
 }
 
 }  // namespace ltn

@@ -1,4 +1,4 @@
-#include "native/ops/mended_lstm.h"
+#include "native/ops/replaced_lstm.h"
 
 #include "native/compat.h"
 
@@ -154,7 +154,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tenso
 
 }  // namespace
 
-void mend_lstm(torch::Library& cpu, torch::Library& mkldnn) {
+void replace_lstm(torch::Library& cpu, torch::Library& mkldnn) {
   cpu.impl("mkldnn_rnn_layer", &rnn_layer);
   mkldnn.impl("mkldnn_rnn_layer", &rnn_layer);
   cpu.impl("mkldnn_rnn_layer_backward", &rnn_layer_backward);
@@ -165,7 +165,7 @@ void mend_lstm(torch::Library& cpu, torch::Library& mkldnn) {
 #else
 
 namespace ltn {
-void mend_lstm(torch::Library&, torch::Library&) {}
+void replace_lstm(torch::Library&, torch::Library&) {}
 }  // namespace ltn
 
 #endif

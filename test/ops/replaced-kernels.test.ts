@@ -1,4 +1,4 @@
-/** Kernels that this library replaces in libtorch (native/ops/mended_kernels.h). */
+/** Kernels that this library replaces in libtorch (native/ops/replaced_kernels.h). */
 import type { Tensor } from '../../types';
 import { release } from '../support/release';
 import { counts, thrown, torch, untyped } from '../support/torch';

@@ -1,5 +1,5 @@
 /**
- * `libtorch-node doctor --fix --yes` mends an installed package that has no addon for this libtorch: it runs
+ * `libtorch-node doctor --fix --yes` repairs an installed package that has no addon for this libtorch: it runs
  * `libtorch-node build`, and the package works afterwards.
  */
 import * as fs from 'node:fs';
@@ -57,9 +57,9 @@ it('an addon is built for the libtorch that has none, and loads', async () => {
     code: 1,
     stdout: expect.stringContaining('to fix addon:\n\n  npx libtorch-node build\n'),
   });
-  const mended = await doctor('--fix', '--yes');
-  expect(mended).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 problem\n[\s\S]*\nhealthy\n$/) });
-  expect(mended.stderr).toContain('Built in ');
+  const fixed = await doctor('--fix', '--yes');
+  expect(fixed).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 problem\n[\s\S]*\nhealthy\n$/) });
+  expect(fixed.stderr).toContain('Built in ');
   const sum = `console.log(require(${JSON.stringify(place)}).ones([2, 3]).sum().item())`;
   expect(await run(process.execPath, ['-e', sum], { env })).toMatchObject({ code: 0, stdout: '6\n' });
   const healthy = await doctor('--json');

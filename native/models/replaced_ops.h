@@ -4,6 +4,6 @@
 namespace ltn::models {
 
 // Puts a check before each of these ops, once per process. Called before a model is read, which looks its ops up.
-void mend_ops();
+void replace_ops();
 
 }  // namespace ltn::models

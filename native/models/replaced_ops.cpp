@@ -1,4 +1,4 @@
-#include "native/models/mended_ops.h"
+#include "native/models/replaced_ops.h"
 
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -69,7 +69,7 @@ Operator checked(const Operator& op, void (*check)(Stack&)) {
 
 // Puts the check before the overloads of TorchScript's own op. The compiler takes the first one that fits, so those
 // that stay are registered again too, in their order.
-void mend(const char* name, const std::vector<std::string>& overloads, void (*check)(Stack&)) {
+void replace(const char* name, const std::vector<std::string>& overloads, void (*check)(Stack&)) {
   // Nodes of graphs point to an op without owning it.
   static auto* const kept = new std::vector<std::shared_ptr<Operator>>();
   const auto found = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
@@ -88,15 +88,15 @@ void mend(const char* name, const std::vector<std::string>& overloads, void (*ch
 
 }  // namespace
 
-void mend_ops() {
+void replace_ops() {
   static const bool is_done = [] {
-    mend("aten::remainder", {"int", ""}, check_remainder);
-    mend("aten::floordiv", {"int", ""}, check_quotient);
-    mend("aten::divmod", {"int"}, check_quotient);
-    mend("aten::gcd", {"int"}, check_divisors);
-    mend("aten::count", {""}, check_count);
-    mend("aten::rsplit", {""}, check_rsplit);
-    mend("aten::replace", {""}, check_replace);
+    replace("aten::remainder", {"int", ""}, check_remainder);
+    replace("aten::floordiv", {"int", ""}, check_quotient);
+    replace("aten::divmod", {"int"}, check_quotient);
+    replace("aten::gcd", {"int"}, check_divisors);
+    replace("aten::count", {""}, check_count);
+    replace("aten::rsplit", {""}, check_rsplit);
+    replace("aten::replace", {""}, check_replace);
     return true;
   }();
   static_cast<void>(is_done);
