@@ -129,7 +129,7 @@ export function whySilent(
     return `process ${pid} has not loaded libtorch-node, but process ${child}, a descendant of it, has: attach to that one`;
   if (!loaded) return `process ${pid} has not loaded libtorch-node${starting}`;
   if (starting !== '') return `process ${pid} does not listen yet${starting}`;
-  return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or failed to listen and warned`;
+  return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or could not open its socket, which it reports by the warning ERR_TORCH_ATTACH`;
 }
 
 /** The unit of /proc/PID/stat, regardless of the kernel's own timer frequency. */

@@ -78,7 +78,9 @@ async function ofFile(file: string, options: { site?: string; redact?: boolean }
     fd = fs.openSync(file, 'r');
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`cannot read ${file} (${(error as NodeJS.ErrnoException).code ?? error})`);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new UsageError(`expected a process id or a file, got '${file}', which does not exist`);
+    throw new UsageError(`cannot read ${file} (${code ?? error})`);
   }
   try {
     const head = Buffer.alloc(1);

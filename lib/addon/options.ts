@@ -28,7 +28,8 @@ export const isOptions = (value: unknown): value is object =>
 /** The error for an unknown option, with a suggestion. */
 export function unknownOption(fn: string, argument: string, name: string, known: readonly string[]): TorchError {
   const got = `'${name.slice(0, 60)}'${didYouMean(name, known)}`;
-  return refusal(fn, argument, `options among ${known.join(', ')}`, got);
+  const options = known.length === 1 ? `the option ${known[0]}` : `one of the options ${known.join(', ')}`;
+  return refusal(fn, argument, options, got);
 }
 
 /** The hint for a dtype or a device in place of the options. */
@@ -111,7 +112,7 @@ export function byName(
     const place = names.indexOf(name);
     if (place < 0) throw unknownOption(fn, 'options', name, names.slice(required));
     const value = options[name];
-    if (place < count && values[name] !== undefined) throw argumentError(fn, name, 'to be passed once', value);
+    if (place < count && values[name] !== undefined) throw refusal(fn, name, 'it by position or by name', 'both');
     values[name] = value;
   }
   return values;

@@ -16,7 +16,7 @@ export interface AnomalyOptions {
 declare module '../addon/interface' {
   interface Native {
     /**
-     * The function that gives the place of a node, and what has native code call it; null while detection is off, undefined if
+     * `of` returns the place of a node, `held` keeps native code's reference to `of`; null while detection is off, undefined if
      * it was never on. One for all copies of the library: native code keeps the function, and with it the globals of its copy.
      */
     placeOfNodes?: { readonly of: () => string; readonly held: unknown } | null;

@@ -1,6 +1,6 @@
 /** Arguments of torch.autograd's functions: a single tensor counts as a list of one. Lists are read completely first. */
 import { isOptions, ownOptions } from '../addon/options';
-import { argumentError, codedError } from '../errors/errors';
+import { argumentError, codedError, refusal } from '../errors/errors';
 import { bodyNow, isPendingTensor } from '../tensor/pending';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
@@ -77,7 +77,7 @@ export function furtherOptions<T extends object>(
     if (value === undefined) continue;
     const name = positional[i];
     if (name === undefined) throw argumentError(fn, 'options', 'an object', value);
-    if (given[name] !== undefined) throw argumentError(fn, name, 'to be passed once', given[name]);
+    if (given[name] !== undefined) throw refusal(fn, name, 'it by position or by name', 'both');
     given[name] = value as T[typeof name];
   }
   return given;

@@ -92,7 +92,7 @@ const shapeText = (tensor: Tensor) => `[${tensor.shape.join(', ')}]`;
 export function vectorOf(name: string, v: unknown, like: Tuple, what: string): Tensor[] | null {
   if (v === null || v === undefined) {
     if (like.tensors.length === 1 && like.tensors[0]!.numel === 1) return null;
-    throw refusal(name, 'v', `one for ${what}, which may be omitted only for a single element`, 'nothing');
+    throw refusal(name, 'v', `a Tensor for each of ${what}, because there is more than one element`, 'nothing');
   }
   const tensors = tensorsOf(name, 'v', v);
   const count = like.tensors.length;

@@ -80,11 +80,10 @@ export function hintOf(mismatches: readonly Mismatch[], argument: string): strin
     if (isToken(value)) return '; torch.fromShared(token) gives its tensor';
     if (isTensor(value) && lists) return '; put the tensors into an array';
     if (typeof value === 'boolean') return '; comparisons of tensors are methods: a.gt(b)';
-    if (isNumberLike(value)) return `; torch.tensor(${describe(value)}) makes one`;
-    if (isData(value)) {
-      return /^ind(ex|ices)$/.test(argument)
-        ? "; torch.tensor(data, { dtype: 'int64' }) makes one"
-        : '; torch.tensor(data) makes one';
+    if (isNumberLike(value) || isData(value)) {
+      const data = isNumberLike(value) ? describe(value) : 'data';
+      const dtype = /^ind(ex|ices)\b/.test(argument) ? ", { dtype: 'int64' }" : '';
+      return `; torch.tensor(${data}${dtype}) makes one`;
     }
   } else if (wants.has(Kind.Int) || wants.has(Kind.Float) || wants.has(Kind.Scalar)) {
     const hint = numberHint(value);

@@ -161,7 +161,7 @@ export const translations: readonly Translation[] = [
   {
     name: 'nothing to differentiate',
     pattern: /element (\d+) of tensors does not require grad and does not have a grad_fn/,
-    to: 'tensor $1 does not require grad: nothing that it was computed from has requiresGrad, or that was inside noGrad',
+    to: 'tensor $1 does not require grad: no tensor that it was computed from requires grad, or it was computed inside noGrad',
   },
   {
     name: 'not a scalar',
@@ -187,7 +187,7 @@ export const translations: readonly Translation[] = [
     name: 'detach',
     pattern:
       /If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var\.detach\(\)\.?/,
-    to: 't.detach() is one that requires none',
+    to: 't.detach() returns one that does not require grad',
   },
   { name: 'noGrad', pattern: /(?:with )?torch\.no_grad\(\):?/g, to: 'torch.noGrad(() => …)' },
   { name: 'numpy', pattern: /tensor\.numpy\(\)/g, to: 't.toTypedArray()' },

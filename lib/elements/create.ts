@@ -135,9 +135,10 @@ function nested(fn: string, data: unknown, shape: readonly number[], dtype: DTyp
 /** A validated copy of the shape. */
 function checkedShape({ length }: TypedArray, given: unknown): number[] {
   const shape = integers(given);
-  if (shape === undefined || shape.some((size) => size < 0)) {
-    throw argumentError('fromTypedArray', 'shape', 'an array of sizes of 0 or more', given);
-  }
+  if (shape === undefined) throw argumentError('fromTypedArray', 'shape', 'an array of sizes of 0 or more', given);
+  shape.forEach((size, i) => {
+    if (size < 0) throw argumentError('fromTypedArray', `shape[${i}]`, 'a size of 0 or more', size);
+  });
   const count = shape.reduce((product, size) => product * size, 1);
   if (count !== length) {
     throw refusal('fromTypedArray', 'shape', `a shape of ${length} elements`, `[${shape.join(', ')}], of ${count}`);

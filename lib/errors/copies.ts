@@ -1,6 +1,6 @@
 /**
- * Objects of another copy of the library: two versions in one node_modules, or one more after `jest.resetModules()`. Only
- * tensors of the same addon are taken. The rest looks the same and is refused, by a message that says why.
+ * Objects of another copy of the library: two versions in one node_modules, or one more after `jest.resetModules()`. Tensors
+ * are accepted if they are of the same addon. Other objects of another copy are refused, by a message that says why.
  */
 import { types } from 'node:util';
 

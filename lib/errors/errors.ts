@@ -29,8 +29,7 @@ export type ErrorCode =
   | 'ERR_TORCH_NOT_FINITE'
   | 'ERR_TORCH_DATA'
   | 'ERR_TORCH_INDEX'
-  | 'ERR_TORCH_DISTRIBUTED'
-  | 'ERR_TORCH_TIMEOUT';
+  | 'ERR_TORCH_DISTRIBUTED';
 
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
 export interface TorchError extends Error {

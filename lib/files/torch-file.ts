@@ -272,12 +272,12 @@ class Storages {
   }
 }
 
-function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor[]): Reduce {
-  if (tensor.disposed) throw disposedError('save', tensor._handle, path);
+function replaceTensor(fn: string, tensor: Tensor, path: string, all: Storages, made: Tensor[]): Reduce {
+  if (tensor.disposed) throw disposedError(fn, tensor._handle, path);
   const known = storageOf.get(tensor.dtype);
   const bytes = known?.bytes ?? (tensor.dtype === 'complex32' ? undefined : untypedSizes[tensor.dtype]);
   if (bytes === undefined || tensor.layout !== 'strided') {
-    throw argumentError('save', path, 'dense Tensors of a dtype that PyTorch can store', tensor);
+    throw argumentError(fn, path, 'dense Tensors of a dtype that PyTorch can store', tensor);
   }
   let plain = tensor;
   if (tensor._isZerotensor()) {
@@ -288,10 +288,10 @@ function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor
     made.push(plain);
   }
   const key = all.keyOf(plain, known?.name ?? UNTYPED);
-  if (key === undefined) throw argumentError('save', path, 'Tensors of one dtype where they share memory', tensor);
+  if (key === undefined) throw argumentError(fn, path, 'Tensors of one dtype where they share memory', tensor);
   const count = plain.storageBytes / bytes;
   if (!Number.isInteger(count)) {
-    throw argumentError('save', path, 'a Tensor whose storage holds whole elements of its dtype', tensor);
+    throw argumentError(fn, path, 'a Tensor whose storage holds whole elements of its dtype', tensor);
   }
   const [storage, rebuild, more] =
     known === undefined
@@ -316,7 +316,7 @@ interface Archived {
 }
 
 /** Prepares a value for writing. The caller owns the storages. */
-const archived = (value: unknown): Archived =>
+const archived = (fn: string, value: unknown): Archived =>
   ownScope(() => {
     const all = new Storages();
     const made: Tensor[] = [];
@@ -324,10 +324,10 @@ const archived = (value: unknown): Archived =>
       const value = asUser(() => bare(object));
       // Any other Proxy is refused, without running more of its traps.
       if (!types.isProxy(value)) {
-        if (isTensor(value)) return replaceTensor(value, path, all, made);
+        if (isTensor(value)) return replaceTensor(fn, value, path, all, made);
         if (value instanceof Complex) return new Reduce('builtins', 'complex', [value.re, value.im]);
       }
-      throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps, Sets and plain objects', object);
+      throw argumentError(fn, path, 'Tensors, numbers, strings, arrays, Maps, Sets and plain objects', object);
     };
     const data = pickle(value, replace, asUser);
     return { data, storages: all.tensors.map((tensor) => tensor.storage()) };
@@ -359,12 +359,12 @@ export function save(value: unknown, path: FilePath): void;
 export function save(path: FilePath, value: object): void;
 export function save(first: unknown, second: unknown): void {
   const { value, path } = valueAndPath('save', first, second);
-  writeWhole(path, (file) => ownScope(() => void [...addEntries(archived(value), new ZipWriter(file))]));
+  writeWhole(path, (file) => ownScope(() => void [...addEntries(archived('save', value), new ZipWriter(file))]));
 }
 
 /** The bytes that `save` writes. */
 export function saveToBuffer(value: unknown): NodeBuffer {
-  return ownScope(() => Buffer.concat([...chunksOfArchive(archived(value))]));
+  return ownScope(() => Buffer.concat([...chunksOfArchive(archived('saveToBuffer', value))]));
 }
 
 /**
@@ -372,7 +372,7 @@ export function saveToBuffer(value: unknown): NodeBuffer {
  * may be disposed meanwhile.
  */
 export function saveToStream(value: unknown): ByteStream {
-  const archive = archived(value);
+  const archive = archived('saveToStream', value);
   return byteStream(chunksOfArchive(archive), archive.storages);
 }
 

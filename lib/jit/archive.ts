@@ -8,8 +8,8 @@ import { Budget, type LoadLimits } from '../files/limits';
 import { quote } from '../files/names';
 import { openStrictly } from '../files/strict-zip';
 import type { Bytes, ZipEntry } from '../files/zip';
+import { refuseRunning } from './load-time-code';
 import { examinePickle, type Records } from './pickles';
-import { refuseRunning } from './running';
 import { type Enums, examineSource } from './source';
 
 export type Fail = (what: string) => Error;

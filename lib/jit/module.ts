@@ -43,7 +43,7 @@ declare module '../../types/generated/classes' {
     to<const V extends string>(device: DeviceLike<V>): this;
     /**
      * The model as a `torch.nn.Module` on the same memory: its parts by name, gradients, state dicts, hooks. The same object
-     * each time. As the property of a Module the model is taken for it. Such a model belongs to no scope.
+     * each time. A model that is a property of a Module is registered as this Module. Such a model belongs to no scope.
      */
     asModule(): Module;
     /** Parameters and buffers by name, as of a Module: new handles that share the model's memory. */

@@ -180,8 +180,10 @@ const outputSize = (dims: number): Kind<OutputSize> => ({
   expected: `an integer or a list of ${dims}, with null for sizes of the input`,
   convert: (value) => {
     const list: unknown[] = Array.isArray(value) ? value : [value];
-    const isList = Array.isArray(value) && value.length !== dims;
-    return isList || list.some((one) => one !== null && !Number.isInteger(one)) ? undefined : (value as OutputSize);
+    const hasOtherLength = Array.isArray(value) && value.length !== dims;
+    return hasOtherLength || list.some((one) => one !== null && !Number.isInteger(one))
+      ? undefined
+      : (value as OutputSize);
   },
   text: (value) => {
     if (!Array.isArray(value)) return value === null ? 'None' : String(value);

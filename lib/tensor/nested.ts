@@ -163,7 +163,7 @@ function misfit(fn: string, kind: Leaf, dtype: DType, value: unknown, path: read
     return argumentError(fn, 'data', `${range} at ${where}${asked}`, value);
   }
   const noun = kind === 'complex' ? 'complex number' : kind;
-  return argumentError(fn, 'data', `a ${noun} at ${where}, as its first element is one`, value);
+  return argumentError(fn, 'data', `a ${noun} at ${where}, because the first element is a ${noun}`, value);
 }
 
 interface Writing {

@@ -168,7 +168,9 @@ test('one client waits for a blocked thread; once no client waits, the thread do
 
 test('invalid input is refused', async () => {
   const service = await holders();
-  expect(await refused('why', path.join(folder, 'none.heapsnapshot'))).toMatch(/cannot read .* \(ENOENT\)$/);
+  expect(await refused('why', path.join(folder, 'none.heapsnapshot'))).toMatch(
+    /expected a process id or a file, got '.*', which does not exist$/,
+  );
   expect(await refused('why', folder)).toMatch(/expected a capture or heap snapshot, got a folder$/);
   expect(await refused('attach', String(service.pid), '--why', '--background')).toMatch(
     /--why cannot be combined with --background/,

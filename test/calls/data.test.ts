@@ -103,7 +103,7 @@ test('ragged and mixed data is refused with the path to the wrong element', () =
   expect(refusal(() => untyped.tensor(deep(7)))).toContain('expected an array of 2 at data[1][1], got 7');
   expect(refusal(() => untyped.tensor(deep([7, [8]])))).toContain('expected a number at data[1][1][1]');
   expect(refusal(() => untyped.tensor(deep([7, 8n])))).toContain(
-    'expected a number at data[1][1][1], as its first element is one, got 8n',
+    'expected a number at data[1][1][1], because the first element is a number, got 8n',
   );
   expect(refusal(() => untyped.tensor([1, true]))).toContain('at data[1]');
   expect(refusal(() => untyped.tensor([true, 0]))).toContain('expected a boolean at data[1]');
@@ -144,7 +144,9 @@ test('fromTypedArray refuses a shape that does not fit the array', () => {
     "fromTypedArray: argument 'shape': expected a shape of 4 elements, got [3], of 3",
   );
   for (const shape of [[-1, 4], [2.5], 4, '4'] as never[]) {
-    expect(refusal(() => torch.fromTypedArray(array, shape))).toContain('expected an array of sizes of 0 or more');
+    expect(refusal(() => torch.fromTypedArray(array, shape))).toMatch(
+      /expected (an array of sizes|a size) of 0 or more/,
+    );
   }
 });
 

@@ -58,7 +58,7 @@ test('each transform gives what torchvision gives, with the same random numbers'
       const made = run({ image, tall: picture(3, 15, 7), floats: image.to('float32').div(255) });
       const wanted = torch.tensor(expected[name]);
       expect([name, made.shape]).toEqual([name, wanted.shape]);
-      // Of integers all is equal, but for what float32 rounds at a half.
+      // Integers are equal, except where float32 rounds a half.
       const difference = made.to('float32').sub(wanted).abs().max().item();
       expect([name, difference < (made.dtype === 'float32' ? 2e-5 : 1.5)]).toEqual([name, true]);
       if (made.dtype !== 'float32') {

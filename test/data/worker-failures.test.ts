@@ -6,7 +6,7 @@ import * as threads from 'node:worker_threads';
 import { run } from '../support/child';
 import { balancedAsync, codeOf, settled, torch } from '../support/torch';
 import { disposeLoaders, type Loader, load, worker } from './load';
-import { Noisy } from './noisy-here';
+import { Noisy } from './noisy-datasets';
 
 const { ConcatDataset, JsonLines, TensorDataset } = torch.utils.data;
 afterEach(disposeLoaders);

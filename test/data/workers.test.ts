@@ -4,7 +4,7 @@ import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { balancedAsync, counts, LIB, settled, torch } from '../support/torch';
 import { disposeLoaders, type Loader, load, module_, worker } from './load';
-import { Noisy, Numbers } from './noisy-here';
+import { Noisy, Numbers } from './noisy-datasets';
 
 const { data } = torch.utils;
 const { ConcatDataset, RandomSampler, Subset, TensorDataset } = data;
@@ -261,7 +261,7 @@ test('values without memory, and views of one storage, are read ahead; typed arr
 });
 
 test('workers that have read 64 MB ahead return the memory of their samples: RSS is within the budget', async () => {
-  // It ends when that is so.
+  // The program ends when RSS is within the budget.
   const env = { ...ordinaryEnv(), LIBRARY: LIB, OPENBLAS_NUM_THREADS: '1' };
   const { code, stdout } = await run(process.execPath, [path.join(__dirname, 'programs/prefetch.cjs')], { env });
   expect([code, stdout]).toEqual([0, 'within\n']);

@@ -379,6 +379,6 @@ test('options: only known ones are accepted, and the nearest is suggested', () =
     ]);
   }
   expect(thrown(() => untyped.safetensors.serialize({}, { meta: {} })).message).toMatch(
-    /options among metadata, got 'meta'/,
+    /the option metadata, got 'meta'/,
   );
 });

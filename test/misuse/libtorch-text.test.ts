@@ -46,7 +46,7 @@ const provoked: Record<string, [call: () => unknown, told: string | RegExp]> = {
   ],
   mean: [() => untyped.tensor([1n]).mean(), /Got: int64; t\.to\('float32'\) converts$/],
   condition: [() => x().where(x(), 0), /got a tensor with dtype float32; a\.gt\(b\) and similar ops make one$/],
-  'nothing to differentiate': [() => x().sum().backward(), /^backward: tensor 0 does not require grad: nothing that/],
+  'nothing to differentiate': [() => x().sum().backward(), /^backward: tensor 0 does not require grad: no tensor that/],
   'not a scalar': [
     () => w().mul(2).backward(),
     /only for scalar outputs; call it on a sum or a mean, or pass \{ gradient \}$/,
@@ -64,7 +64,7 @@ const provoked: Record<string, [call: () => unknown, told: string | RegExp]> = {
     () => {
       w().mul(2).requiresGrad = false;
     },
-    /^requiresGrad: you can only change requiresGrad flags of leaf tensors\. t\.detach\(\) is one that requires none$/,
+    /^requiresGrad: you can only change requiresGrad flags of leaf tensors\. t\.detach\(\) returns one that does not require grad$/,
   ],
   option: [twice, /^backward: Trying to backward .* second time .*Specify \{ retainGraph: true \} if you need/],
   none: [() => x().clamp(), /must not be null/],

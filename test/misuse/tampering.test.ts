@@ -61,7 +61,7 @@ test('setters on Object.prototype and Array.prototype, and another array iterato
     ];
     const before = uses.map(outcome).map(String);
     const tampered = {};
-    const attempt = (name, tamper, mend) => { const got = new Array(uses.length).fill(''); tamper(); for (let i = 0; i < uses.length; i++) got[i] = outcome(uses[i]); mend(); tampered[name] = got.map(String); };
+    const attempt = (name, tamper, restore) => { const got = new Array(uses.length).fill(''); tamper(); for (let i = 0; i < uses.length; i++) got[i] = outcome(uses[i]); restore(); tampered[name] = got.map(String); };
     for (const at of ['0', '1']) {
       attempt('setter ' + at,
         () => Object.defineProperty(Array.prototype, at, { set() {}, get() { return undefined; }, configurable: true }),

@@ -19,7 +19,7 @@ test('clipping of gradients', () => {
   expect(clipped((w) => nn.utils.clipGradNorm_([w], 1, 1, true))).toEqual(positional);
   expect(clipped((w) => nn.utils.clipGradValue_([w], { clipValue: 2 }))).toEqual([2e4, 2e4, 2e4, 2e4]);
   expect(() => untyped.nn.utils.clipGradNorm_([], { maxnorm: 1 })).toThrow(
-    "nn.utils.clipGradNorm_: argument 'options': expected options among maxNorm, normType, errorIfNonfinite, " +
+    "nn.utils.clipGradNorm_: argument 'options': expected one of the options maxNorm, normType, errorIfNonfinite, " +
       "got 'maxnorm'; did you mean 'maxNorm'?",
   );
   expect(settled()).toEqual(before);

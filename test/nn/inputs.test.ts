@@ -59,7 +59,7 @@ test('the states of recurrent layers and cells', () => {
       () => net.forward(x, { hx }),
     );
     refused(() => net.forward(x, 5), `nn.${name}.forward: argument 'hx': expected a Tensor, or null, got 5`);
-    refused(() => net.forward(x, { h: hx }), far("expected options among hx, got 'h'"));
+    refused(() => net.forward(x, { h: hx }), far("expected the option hx, got 'h'"));
   }
   for (const name of ['LSTM', 'LSTMCell']) {
     const net = new untyped.nn[name](2, 3);

@@ -228,7 +228,7 @@ test('hooks: prepend, unknown options, async ones', () => {
   expect(order).toEqual([1, 2, 3, 1, 2]);
   const options: any = { first: true };
   expect(thrown(() => layer.registerForwardPreHook(() => {}, options)).message).toBe(
-    "registerForwardPreHook: argument 'options': expected options among prepend, got 'first'",
+    "registerForwardPreHook: argument 'options': expected the option prepend, got 'first'",
   );
   for (const kind of ['registerForwardPreHook', 'registerForwardHook'] as const) {
     const handle = layer[kind](async () => {});

@@ -44,7 +44,7 @@ test('to takes positions in the order of Python, and names', () => {
   ]).toEqual(['float64', 'float32', 'float16']);
   const wrong: [unknown[], string][] = [
     [[{ memoryFormat: 'channelsLast' }], "to: argument 'memoryFormat': expected one of contiguous, "],
-    [[{ format: 'channels_last' }], 'expected options among device, dtype, nonBlocking, memoryFormat'],
+    [[{ format: 'channels_last' }], 'expected one of the options device, dtype, nonBlocking, memoryFormat'],
     [['cpu', 'int64'], "to: argument 'dtype': expected a floating-point or complex dtype, got 'int64'"],
     [['float64', 'float32'], "to: argument 'nonBlocking': expected a boolean, got 'float32'"],
     [

@@ -243,7 +243,7 @@ test('options of clipGradNorm_ are checked', () => {
     const { code, message } = thrown(() => utils.clipGradNorm_(weight, 1, options));
     return `${code} ${message}`;
   });
-  const unknown = "argument 'options': expected options among maxNorm, normType, errorIfNonfinite, got ";
+  const unknown = "argument 'options': expected one of the options maxNorm, normType, errorIfNonfinite, got ";
   expect(messages).toEqual(
     [
       `${unknown}'norm_type'; did you mean 'normType'?`,

@@ -36,8 +36,11 @@ export class Resize implements Transform {
     if (!['nearest', 'bilinear', 'bicubic'].includes(interpolation)) {
       throw argumentError(FN, 'interpolation', "'nearest', 'bilinear' or 'bicubic'", interpolation);
     }
-    if (maxSize !== undefined && (typeof size !== 'number' || countOf(FN, 'maxSize', maxSize) <= size)) {
-      throw argumentError(FN, 'maxSize', 'a length above a size of one number', maxSize);
+    if (maxSize !== undefined && typeof size !== 'number') {
+      throw argumentError(FN, 'maxSize', 'none with a size of two numbers', maxSize);
+    }
+    if (maxSize !== undefined && countOf(FN, 'maxSize', maxSize) <= (size as number)) {
+      throw argumentError(FN, 'maxSize', `a length above the size, ${size}`, maxSize);
     }
     this.size = size;
     this.interpolation = interpolation;

@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: interpolate. */
 
 import { define } from '../../call/define';
+import { refusal } from '../../errors/errors';
 import type { Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse, spread, warn } from '../support';
@@ -36,7 +37,7 @@ function target(
   const dims = input.ndim - 2;
   if (dims < 1) throw refuse(fn, 'input', 'at least 3 dimensions: batch, channels and space', input);
   if ((size === null) === (factors === null)) {
-    throw refuse(fn, 'size', 'either size or scaleFactor', size === null ? 'neither' : 'both');
+    throw refusal(fn, 'size', 'either size or scaleFactor', size === null ? 'neither' : 'both');
   }
   const each = <T>(name: string, list: T[]): T[] => {
     const all = spread(list, dims);
