@@ -2,7 +2,7 @@
 import type { Capture, Detail } from '../capture/capture';
 import { itemBytes } from '../capture/format';
 import type { TokenTotals } from '../capture/records';
-import { calledName } from '../code/enclosing';
+import { calledName } from '../code/function-names';
 import { SourceMaps } from '../code/source-maps';
 import { linesAt } from '../code/text';
 import { counted, formatBytes } from '../terminal/units';

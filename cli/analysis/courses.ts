@@ -20,7 +20,7 @@ export function addCourse(capture: Capture, site: SiteReport, group: Group | und
   const ms = ticks.map((tick) => tick.ms);
   if (first < 0 || end - first < 2) return;
   const at = end - first < MIN_ROUNDS ? null : onsetOf(ms.slice(first, end), values.slice(first, end));
-  // A site that first appears after the program's warm-up grows since then.
+  // A site that first appears after the first rounds of the program grows since then.
   site.onsetMs = at !== null ? ms[first + at]! : first > MIN_WARMUP ? ms[first]! : null;
   site.course = { unit, ms: ms.at(-1)!, values: sampled(ms, values) };
 }

@@ -1,7 +1,7 @@
 /** Live, allocated and grown totals per allocation stack, for flame graphs and exports. */
 import type { Capture } from '../capture/capture';
 import type { Frame, Series } from '../capture/records';
-import { calledName } from '../code/enclosing';
+import { calledName } from '../code/function-names';
 import { deviceMatches, groupByPosition } from './sites';
 
 export interface StackTotals {

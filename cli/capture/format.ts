@@ -120,7 +120,7 @@ export function deviceName(type: number, index: number): string {
   return index < 0 ? name : `${name}:${index}`;
 }
 
-/** c10::ScalarType, by number, for captures without names; recorders since write them. */
+/** c10::ScalarType, by number, for captures without names; newer recorders write the names. */
 const DTYPES = [
   'uint8',
   'int8',

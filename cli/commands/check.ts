@@ -31,7 +31,9 @@ interface Options {
 
 export function checkCommand(done: (status: number) => void): Command {
   return new Command('check')
-    .description('Checks a capture. Exit status: 0 clean, 1 leak, 2 wrong usage, 3 too little data, 4 lost events.')
+    .description(
+      'Checks a capture. Exit status: 0 clean, 1 leak or a limit exceeded, 2 wrong usage, 3 too little data, 4 lost events.',
+    )
     .argument('<file...>', 'capture file; several, for example of the ranks of a group, are judged as one')
     .option('--warmup <rounds>', 'rounds of the capture to skip (default: a quarter, at least 8)', parseCount)
     .option('--max-live <bytes>', 'also fail if more is live at the end, e.g. 64MiB', parseBytes)

@@ -5,7 +5,7 @@ import { Connection, Refusal } from '../attach/connection';
 import { askSnapshot } from '../attach/snapshot';
 import type { Capture } from '../capture/capture';
 import { condense } from '../capture/condense';
-import { Family, hasEnded } from '../capture/family';
+import { FollowedChildren, hasEnded } from '../capture/followed-children';
 import { CaptureFollower, withFileName } from '../capture/reader';
 import { reserveForLive } from '../capture/reserve';
 import { SourceMaps } from '../code/source-maps';
@@ -35,7 +35,7 @@ const TIMEOUT_MS = 5000;
 export class FileSource implements LiveSource {
   ended: string | undefined;
   private readonly follower: CaptureFollower;
-  private readonly family: Family;
+  private readonly children: FollowedChildren;
   private readonly maps = new SourceMaps();
   /** Totals of children that have ended. */
   private gone: LiveState | undefined;
@@ -48,7 +48,7 @@ export class FileSource implements LiveSource {
     private readonly timeoutMs = TIMEOUT_MS,
   ) {
     this.follower = new CaptureFollower(file);
-    this.family = new Family(this.follower);
+    this.children = new FollowedChildren(this.follower);
     this.poll();
     const { start, lostFlag } = this.follower.capture;
     if (start === undefined && !this.follower.unclaimed && !lostFlag)
@@ -82,7 +82,7 @@ export class FileSource implements LiveSource {
     const own = stateOf(capture, this.maps);
     if (own === undefined) return undefined;
     const joined = parts.slice(1).flatMap((part) => this.madeIn(part));
-    const { running, unread } = this.family.look((ended) => {
+    const { running, unread } = this.children.read((ended) => {
       const states = [...(this.gone === undefined ? [] : [this.gone]), ...this.madeIn(ended)];
       if (isSome(states)) this.gone = sumOf(states);
     });
@@ -91,7 +91,7 @@ export class FileSource implements LiveSource {
   }
 
   async close(): Promise<void> {
-    this.family.close();
+    this.children.close();
     this.follower.close();
   }
 

@@ -1,7 +1,7 @@
 /** The parts of the page that work without scripts: figures, the table of sites, ages, the oldest tensors. */
 
 import type { Report, SiteReport } from '../analysis/report';
-import { calledName } from '../code/enclosing';
+import { calledName } from '../code/function-names';
 import { linesAt } from '../code/text';
 import type { SiteKind } from '../rules/verdict';
 import { formatBytes, formatCount, formatDuration } from '../terminal/units';

@@ -52,7 +52,7 @@ const COLUMNS: Column[] = [
   { title: 'tensors', width: 9, cell: ({ tensors }) => formatCount(tensors) },
   { title: 'storages', width: 9, dropOrder: 1, cell: ({ storages }) => formatCount(storages) },
   { title: 'live', width: 10, cell: ({ bytes }) => formatBytes(bytes) },
-  { title: 'allocated', width: 10, dropOrder: 3, cell: ({ allocatedBytes }) => formatBytes(allocatedBytes) },
+  { title: 'libtorch', width: 10, dropOrder: 3, cell: ({ allocatedBytes }) => formatBytes(allocatedBytes) },
   {
     title: 'not in JS',
     width: 11,

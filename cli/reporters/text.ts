@@ -1,7 +1,7 @@
 /** The report as text: the verdict in one sentence, then the figures behind it. */
 import { isYoungAndGrowing } from '../analysis/analyse';
 import type { Report, SiteReport, Summary } from '../analysis/report';
-import { calledName } from '../code/enclosing';
+import { calledName } from '../code/function-names';
 import { withoutLibraries } from '../code/libraries';
 import { linesAt } from '../code/text';
 import { printable } from '../terminal/printable';

@@ -2,7 +2,7 @@
 import { reportOn } from '../analysis/loaded';
 import type { Report } from '../analysis/report';
 import { condense } from '../capture/condense';
-import { Family } from '../capture/family';
+import { FollowedChildren } from '../capture/followed-children';
 import type { LoadedCapture } from '../capture/load';
 import { type CaptureFollower, withFileName } from '../capture/reader';
 import type { Tick } from '../capture/records';
@@ -20,7 +20,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   const { stderr } = process;
   const width = () => terminalSize(stderr).columns;
   const lines = new LiveLines(printError, colorsFor(stderr), width);
-  const family = new Family(follower);
+  const children = new FollowedChildren(follower);
   let shown: Tick | undefined;
   const show = (atEnd = false) => {
     withFileName(follower.file, () => follower.poll());
@@ -29,7 +29,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
     if (tick === undefined || tick.ms === shown?.ms) return;
     if (atEnd && shown !== undefined && isRepetition(tick, shown, interval)) return;
     shown = tick;
-    const { running, unread } = family.look();
+    const { running, unread } = children.read();
     const sum = { ...tick, processes: 1 + running.length, unread };
     for (const child of running) for (const figure of FIGURES) sum[figure] += child.ticks.at(-1)![figure];
     lines.show(sum);
@@ -44,7 +44,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   return () => {
     clearInterval(timer);
     show(true);
-    family.close();
+    children.close();
   };
 }
 

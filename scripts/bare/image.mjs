@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { mountsBelow, runInside } from '../matrix/enter.mjs';
+import { mountsBelow, runInside } from '../matrix/run-in-root.mjs';
 import { inRoot } from '../paths.mjs';
 import { runLogged } from '../steps/command.mjs';
 import { StepError } from '../steps/errors.mjs';
@@ -94,7 +94,7 @@ async function runImage(image) {
  * @param {string} given.base the bare root
  * @param {string} given.folder for the stages, removed afterwards
  * @param {string} given.context the folder with package.json, its lock file and model.pt
- * @param {import('../matrix/enter.mjs').Inside} given.inside mounts and environment of npm
+ * @param {import('../matrix/run-in-root.mjs').Inside} given.inside mounts and environment of npm
  * @returns {Promise<number>} the exit status of the service
  */
 export async function tryImage({ base, folder, context, inside }) {

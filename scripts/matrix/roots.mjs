@@ -23,8 +23,8 @@ import { runLogged } from '../steps/command.mjs';
 import { StepError } from '../steps/errors.mjs';
 import { ensurePackages, isOnPath, packagesFor } from '../steps/packages.mjs';
 import { say, step } from '../steps/progress.mjs';
-import { mountsBelow, runInside } from './enter.mjs';
 import { findMirror, proxyEnv } from './mirror.mjs';
+import { mountsBelow, runInside } from './run-in-root.mjs';
 
 /** Releases that the project supports, besides the one it is developed on. */
 export const releases = ['trixie', 'forky'];

@@ -6,9 +6,9 @@ import { inRoot } from '../paths.mjs';
 import { StepError } from '../steps/errors.mjs';
 import { ensureNpmPackages } from '../steps/npm.mjs';
 import { copyCheckout } from './checkout.mjs';
-import { runInside } from './enter.mjs';
 import { npmPackages, withNpm } from './npm.mjs';
 import { ensureRoot, requireMachine } from './roots.mjs';
+import { runInside } from './run-in-root.mjs';
 
 const place = '/checkout';
 

@@ -7,7 +7,7 @@ import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
 import { MAX_FALSE_SHARE } from '../../cli/rules/verdict';
 import { limitMs } from '../support/sanitized';
-import { history, INNOCENTS, LEAKS, RANDOM_WALK, RESERVOIR, random, simulate } from './simulation';
+import { history, LEAKS, NON_LEAKS, RANDOM_WALK, RESERVOIR, random, simulate } from './simulation';
 
 const asked = Number(process.env.LTN_SERIES ?? 0);
 const SERIES = asked || 60;
@@ -105,7 +105,7 @@ test(
   'false positives',
   () => {
     lines.push(`\n| false alarms | ${HEAD}`);
-    for (const [name, family] of Object.entries(INNOCENTS)) {
+    for (const [name, family] of Object.entries(NON_LEAKS)) {
       for (const share of row(name, family, false)) expect([name, share <= 0.08]).toEqual([name, true]);
     }
     // Garbage hides for long how much slower it becomes.
@@ -118,29 +118,29 @@ test(
 );
 
 test(
-  'many sites: with false discovery control, fewer reports of innocent programs contain a leak',
+  'many sites: with false discovery control, fewer reports of programs without a leak contain a leak',
   () => {
-    const families = Object.values(INNOCENTS);
+    const families = Object.values(NON_LEAKS);
     const programs = Math.max(5, Math.floor(SERIES / 10));
     const sites = 100;
     let [plain, controlled, kept, leaks] = [0, 0, 0, 0];
     for (let program = 0; program < programs; program++) {
-      const innocent = Array.from({ length: sites }, (_, i) =>
+      const others = Array.from({ length: sites }, (_, i) =>
         judge(simulate(families[i % families.length]!, 100_000 + program * sites + i, 96)),
       );
       const alarms = (extra: number[]) =>
-        falseDiscovery([...extra, ...innocent.map(({ p }) => p)])
+        falseDiscovery([...extra, ...others.map(({ p }) => p)])
           .slice(extra.length)
-          .filter((q, i) => innocent[i]!.verdict === 'leak' && q <= MAX_FALSE_SHARE).length;
-      if (innocent.some(({ verdict }) => verdict === 'leak')) plain++;
+          .filter((q, i) => others[i]!.verdict === 'leak' && q <= MAX_FALSE_SHARE).length;
+      if (others.some(({ verdict }) => verdict === 'leak')) plain++;
       if (alarms([]) > 0) controlled++;
       const leak = judge(simulate(LEAKS['steady, 1–6 a round']!, program + 1, 96));
       leaks++;
-      if (leak.verdict === 'leak' && falseDiscovery([leak.p, ...innocent.map(({ p }) => p)])[0]! <= MAX_FALSE_SHARE)
+      if (leak.verdict === 'leak' && falseDiscovery([leak.p, ...others.map(({ p }) => p)])[0]! <= MAX_FALSE_SHARE)
         kept++;
     }
     lines.push(
-      `\n${programs} programs of ${sites} innocent sites, 96 rounds: a leak is named in ${percent(plain / programs)} of them ` +
+      `\n${programs} programs of ${sites} sites without a leak, 96 rounds: a leak is named in ${percent(plain / programs)} of them ` +
         `without, in ${percent(controlled / programs)} with the control; of ${leaks} leaks beside them ${kept} are kept`,
     );
     expect(controlled).toBeLessThanOrEqual(plain);

@@ -1,7 +1,7 @@
 /** The lines of `run --follow-children` and `live FILE` include the children. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { Family } from '../../cli/capture/family';
+import { FollowedChildren } from '../../cli/capture/followed-children';
 import { fileHeader } from '../../cli/capture/format';
 import { joinChildren } from '../../cli/capture/join';
 import { CaptureFollower } from '../../cli/capture/reader';
@@ -82,9 +82,9 @@ test('a growing file of a child, a damaged one, and an attached process, whose c
   const file = captures({ [process.pid]: fileHeader(0), [`${process.pid}-1`]: Buffer.from('no capture') });
   const own = new CaptureFollower(file);
   own.poll();
-  const family = new Family(own);
+  const family = new FollowedChildren(own);
   const looked = () => {
-    const { running, unread } = family.look();
+    const { running, unread } = family.read();
     return [running.map(({ ticks }) => ticks.at(-1)!.tensors), unread];
   };
   expect(looked()).toEqual([[], 2]);
@@ -96,7 +96,7 @@ test('a growing file of a child, a damaged one, and an attached process, whose c
   fs.writeFileSync(file, attached.build());
   const other = new CaptureFollower(file);
   other.poll();
-  expect(new Family(other).look()).toEqual({ running: [], unread: 0 });
+  expect(new FollowedChildren(other).read()).toEqual({ running: [], unread: 0 });
   for (const follower of [own, other]) follower.close();
 });
 

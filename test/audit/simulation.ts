@@ -1,4 +1,4 @@
-/** Simulated sites: families of leaks and of innocents. Family and seed identify a series. */
+/** Simulated sites: families of leaks and of non-leaks. Family and seed identify a series. */
 import type { SiteHistory } from '../../cli/rules/verdict';
 
 /** Mulberry32: the same series in every run. */
@@ -102,7 +102,7 @@ export const LEAKS: Record<string, Family> = {
   },
 };
 
-export const INNOCENTS: Record<string, Family> = {
+export const NON_LEAKS: Record<string, Family> = {
   noise: (rand) => {
     const level = between(rand, 20, 500);
     return () => level + 0.3 * level * normal(rand);

@@ -6,7 +6,7 @@ import { Redaction, redactReport } from '../../cli/analysis/redact';
 import type { Report } from '../../cli/analysis/report';
 import type { Capture } from '../../cli/capture/capture';
 import { CaptureParser } from '../../cli/capture/reader';
-import { calledName } from '../../cli/code/enclosing';
+import { calledName } from '../../cli/code/function-names';
 import { linesAt } from '../../cli/code/text';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';

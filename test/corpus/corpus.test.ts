@@ -68,23 +68,23 @@ const table = (results: Result[], note: (result: Result) => string) =>
   results.map((one) => `| ${one.name} | ${one.verdict} | ${one.first} | ${note(one)} |\n`).join('');
 
 const leaks = programs('leaks');
-const innocents = programs('innocents');
+const nonLeaks = programs('non-leaks');
 
-test('at least 20 leaks and 20 innocents, each leak with one marked line, each in the table of docs/verdicts.md', () => {
+test('at least 20 leaks and 20 non-leaks, each leak with one marked line, each in the table of docs/verdicts.md', () => {
   expect(leaks.length).toBeGreaterThanOrEqual(20);
-  expect(innocents.length).toBeGreaterThanOrEqual(20);
+  expect(nonLeaks.length).toBeGreaterThanOrEqual(20);
   const marks = (file: string) => fs.readFileSync(file, 'utf8').match(/\/\/ LEAK$/gm)?.length ?? 0;
   expect(leaks.filter((file) => marks(file) !== 1)).toEqual([]);
-  expect(innocents.filter((file) => marks(file) !== 0)).toEqual([]);
+  expect(nonLeaks.filter((file) => marks(file) !== 0)).toEqual([]);
   const page = fs.readFileSync(path.join(ROOT, 'docs/verdicts.md'), 'utf8');
-  const named = [...leaks, ...innocents].filter((file) => !page.includes(`| ${nameOf(file)} |`));
+  const named = [...leaks, ...nonLeaks].filter((file) => !page.includes(`| ${nameOf(file)} |`));
   expect(named).toEqual([]);
 });
 
 test(
-  'the right line ranks first in at least 19 of 20 leaks, and at most one innocent is not judged clean',
+  'the right line ranks first in at least 19 of 20 leaks, and at most one non-leak is not judged clean',
   async () => {
-    const every = [...leaks, ...innocents];
+    const every = [...leaks, ...nonLeaks];
     // On a second platform every second one.
     const all = process.env.LTN_AGAIN === '1' ? every.filter((_, i) => i % 2 === 0) : every;
     const isLeak = new Set(leaks.map((file) => nameOf(file)));
@@ -104,9 +104,9 @@ test(
     const alarms = others.filter(({ verdict }) => verdict !== 'clean');
     process.stdout.write(
       `\n| leak | verdict | first site | |\n${table(found, ({ right }) => (right ? 'right' : 'WRONG'))}` +
-        `\n| innocent | verdict | first site | |\n${table(others, ({ verdict }) => (verdict === 'clean' ? '' : 'ALARM'))}` +
+        `\n| non-leak | verdict | first site | |\n${table(others, ({ verdict }) => (verdict === 'clean' ? '' : 'ALARM'))}` +
         `\nright line first in ${found.length - missed.length} of ${found.length} leaks, ` +
-        `${alarms.length} false alarms in ${others.length} innocents\n`,
+        `${alarms.length} false alarms in ${others.length} non-leaks\n`,
     );
     expect(missed.length).toBeLessThanOrEqual(Math.max(1, Math.floor(found.length / 20)));
     expect(alarms.length).toBeLessThanOrEqual(1);

@@ -145,7 +145,7 @@ describe('inside a root', () => {
   const program = (root: string, command: string) =>
     write(
       'inside.mjs',
-      `import { runInside } from '${pathToFileURL(path.join(ROOT, 'scripts/matrix/enter.mjs'))}';\n` +
+      `import { runInside } from '${pathToFileURL(path.join(ROOT, 'scripts/matrix/run-in-root.mjs'))}';\n` +
         `process.exitCode = await runInside({ root: '${root}', mounts: [['/usr', '/usr']], stdio: 'inherit' }, 'sh', ['-c', ${JSON.stringify(command)}]);`,
     );
   const mounts = () =>

@@ -1,5 +1,5 @@
 /**
- * Corrects for many sites: with an error of 1% each, one of a hundred innocent sites would be called a leak. The
+ * Corrects for many sites: with an error of 1% each, one of a hundred sites that do not leak would be called a leak. The
  * Benjamini–Hochberg adjustment bounds the share of false leaks among the reported ones instead.
  */
 

@@ -31,7 +31,7 @@ const preload = path.join(here, 'support/end.cjs');
 const RETRY_MS = 100;
 const RECORDING = ['--quiet', '--interval', '25ms', ...options.arg];
 
-const programs = ['leaks', 'more/leaks', 'innocents', 'more/innocents'].flatMap((folder) =>
+const programs = ['leaks', 'more/leaks', 'non-leaks', 'more/non-leaks'].flatMap((folder) =>
   fs
     .readdirSync(path.join(here, folder))
     .filter((name) => /\.[cm]js$/.test(name) && new RegExp(options.only).test(`${folder}/${name}`))
@@ -107,12 +107,12 @@ const share = (name, k, n) => {
   const percent = (value) => `${(100 * value).toFixed(1)}%`;
   return `${name}: ${k} of ${n} (${percent(low)}–${percent(high)})\n`;
 };
-const [leaks, innocents] = ['leaks', 'innocents'].map((wanted) => results.filter(({ kind }) => kind === wanted));
+const [leaks, nonLeaks] = ['leaks', 'non-leaks'].map((wanted) => results.filter(({ kind }) => kind === wanted));
 for (const { kind, name, verdict, why, first, right } of results) {
   const good = kind === 'leaks' ? verdict === 'leak' && right : verdict === 'clean';
   const note = good
     ? ''
-    : kind === 'innocents'
+    : kind === 'non-leaks'
       ? verdict === 'leak'
         ? 'ALARM'
         : 'unsure'
@@ -147,12 +147,12 @@ process.stdout.write(
     ) +
     share(
       'false alarms',
-      count(innocents, ({ verdict }) => verdict === 'leak'),
-      innocents.length,
+      count(nonLeaks, ({ verdict }) => verdict === 'leak'),
+      nonLeaks.length,
     ) +
     share(
-      'innocents not clean',
-      count(innocents, ({ verdict }) => verdict !== 'clean'),
-      innocents.length,
+      'non-leaks not clean',
+      count(nonLeaks, ({ verdict }) => verdict !== 'clean'),
+      nonLeaks.length,
     ),
 );

@@ -13,10 +13,10 @@ interface Child {
   follower: CaptureFollower | undefined;
 }
 
-export class Family {
+export class FollowedChildren {
   /** Running children by file. */
   private readonly running = new Map<string, Child>();
-  private readonly over = new Set<string>();
+  private readonly ended = new Set<string>();
 
   constructor(private readonly own: CaptureFollower) {}
 
@@ -24,26 +24,26 @@ export class Family {
    * Reads the captures of the running children. `ended` is called with each child that has ended; children whose files
    * cannot be read are counted in `unread`.
    */
-  look(ended: (capture: Capture) => void = () => {}): { running: Capture[]; unread: number } {
+  read(ended: (capture: Capture) => void = () => {}): { running: Capture[]; unread: number } {
     const { parts, capture } = this.own;
     // After joining, and in captures of `attach`, there are no files of children.
     const alone = parts.length > 1 || capture.start === undefined || capture.start.attached === true;
     for (const { file, pid } of alone ? [] : this.found()) {
-      if (!this.over.has(file) && !this.running.has(file)) this.running.set(file, { pid, follower: undefined });
+      if (!this.ended.has(file) && !this.running.has(file)) this.running.set(file, { pid, follower: undefined });
     }
     const running: Capture[] = [];
     let unread = 0;
     for (const [file, child] of this.running) {
-      let captured = running.length < MAX_READ || child.follower !== undefined ? this.read(file, child) : undefined;
+      let captured = running.length < MAX_READ || child.follower !== undefined ? this.readOne(file, child) : undefined;
       const isGone = hasEnded(captured?.start?.pid ?? child.pid);
-      if (isGone && captured !== undefined) captured = this.read(file, child); // it may have written since
+      if (isGone && captured !== undefined) captured = this.readOne(file, child); // it may have written since
       const { start, end } = captured ?? {};
       const others = start !== undefined && isBefore(start.clockMs, capture.start?.clockMs); // of an earlier run
       if (alone || others || end !== undefined || isGone) {
         if (captured?.start !== undefined && !alone && !others) ended(captured);
         child.follower?.close();
         this.running.delete(file);
-        this.over.add(file);
+        this.ended.add(file);
       } else if (captured === undefined || captured.ticks.length === 0) unread++;
       else running.push(captured);
     }
@@ -65,7 +65,7 @@ export class Family {
   }
 
   /** Undefined if it cannot be read: no permission, not a capture (yet), or too many open files. */
-  private read(file: string, child: Child): Capture | undefined {
+  private readOne(file: string, child: Child): Capture | undefined {
     const follower = child.follower ?? new CaptureFollower(file);
     try {
       if (!follower.poll()) return undefined;
