@@ -23,6 +23,15 @@ export class StoppedError extends UsageError {
   }
 }
 
+/** Whether the process is stopped, as by SIGSTOP; false if it has ended. */
+export function isStopped(pid: number): boolean {
+  try {
+    return /^State:\s*[Tt]/m.test(statusOf(pid));
+  } catch {
+    return false; // it has ended
+  }
+}
+
 /** @throws {UsageError} with a one-line reason */
 export function findTarget(text: string): Target {
   if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MAX_PID)

@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import type { Report } from '../analysis/report';
 import { recordingOf } from '../attach/answers';
 import { Connection } from '../attach/connection';
+import { isStopped, StoppedError } from '../attach/target';
 import { loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
 import { isForLive, reserve } from '../capture/reserve';
@@ -21,6 +22,9 @@ import { print, printError } from '../terminal/writers';
 import { askWhy, printPauses } from '../why/ask';
 import type { Answer } from '../why/holder';
 import { keepBeside, removeBeside } from '../why/kept';
+
+/** How often the state of a process is read that should have ended the recording. */
+const STOPPED_MS = 1000;
 
 interface Options extends RecordingOptions {
   allFrames?: boolean;
@@ -163,6 +167,15 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   const shown = printable(nearName(file));
   let asked = false;
   let held: Answer[] | undefined;
+  let waiting: NodeJS.Timeout | undefined;
+  /** The process should end the recording now. One that is stopped does so when it continues, which may be never. */
+  const awaitEnd = () => {
+    waiting ??= setInterval(() => {
+      if (!isStopped(connection.pid)) return;
+      printError(`leak-audit: ${new StoppedError(connection.pid, true).message}; it ends the recording then\n`);
+      connection.close();
+    }, STOPPED_MS);
+  };
   const asking = async () => {
     if (options.why) held = await heldNow(connection);
   };
@@ -174,13 +187,15 @@ async function follow(connection: Connection, follower: CaptureFollower, options
         .then(() => connection.ask('detach'))
         .catch(() => {}); // already detached or ended
     asked = true;
+    awaitEnd();
   };
   for (const signal of SIGNALS) process.on(signal, detach);
   printError(`leak-audit: recording process ${connection.pid} to ${shown}; press Ctrl-C to detach\n`);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
-  const cancel = options.why && options.duration ? after(options.duration, detach) : () => {};
+  const cancel = options.duration ? after(options.duration, options.why ? detach : awaitEnd) : () => {};
   await connection.ended;
   cancel();
+  clearInterval(waiting);
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
   const loaded = loadFollowed(follower);

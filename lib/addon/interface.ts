@@ -95,6 +95,9 @@ export interface Native extends AuditNative {
   readBytes(handle: number, descriptor: number, from: number, sum: Uint32Array | null): number;
   /** Writes a uint8 tensor at the file's position; returns the number of bytes written. Adds them to `sum`. */
   writeBytes(handle: number, descriptor: number, sum: Uint32Array | null): number;
+  /** fsync and fchmod of an open file: the errno, or 0. */
+  syncFile(descriptor: number): number;
+  changeMode(descriptor: number, mode: number): number;
   /** Copies `bytes` into a uint8 tensor at an offset. */
   fillBytes(handle: number, from: number, bytes: Uint8Array): void;
 

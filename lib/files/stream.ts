@@ -1,6 +1,7 @@
 /** Tensor files as streams, with backpressure in both directions. */
 import type { ByteSource, ByteStream, Signal } from '../../types/base';
 import { native } from '../addon/native';
+import { onAbort } from '../async/signals';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
 import { keep } from '../lifetimes/movable';
 import { tensors } from '../lifetimes/walk';
@@ -204,14 +205,14 @@ export async function readStream<T>(
 ): Promise<T> {
   if (typeof options !== 'object' || options === null) throw argumentError(fn, 'options', 'an object', options);
   const reader = new StreamReader(fn, source, options);
-  reader.signal?.addEventListener('abort', reader.onAbort, { once: true });
+  const forget = reader.signal === undefined ? undefined : onAbort(reader.signal, reader.onAbort);
   try {
     return await use(reader);
   } catch (error) {
     reader.stop(error);
     throw error;
   } finally {
-    reader.signal?.removeEventListener('abort', reader.onAbort);
+    forget?.();
   }
 }
 

@@ -63,16 +63,20 @@ export class WholeFile implements Sink, FileSink {
 
   /** Lets native code append: `write` gives the errno of the write that failed, or 0. */
   putBy(write: (descriptor: number) => number): void {
-    const errno = write(this.#fd);
-    if (errno === 0) return;
-    const [code, text] = getSystemErrorMap().get(-errno) ?? ['EIO', 'i/o error'];
-    throw Object.assign(new Error(`${code}: ${text}, write`), { errno: -errno, code, syscall: 'write' });
+    requireDone('write', write(this.#fd));
   }
 
   /** Replaces bytes that were written. */
   patch(from: number, bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; ) at += fs.writeSync(this.#fd, bytes, at, bytes.length - at, from + at);
   }
+}
+
+/** Throws as Node does for a failed call of the system. */
+function requireDone(syscall: string, errno: number): void {
+  if (errno === 0) return;
+  const [code, text] = getSystemErrorMap().get(-errno) ?? ['EIO', 'i/o error'];
+  throw Object.assign(new Error(`${code}: ${text}, ${syscall}`), { errno: -errno, code, syscall });
 }
 
 /** The most bytes of a file's name that its temporary name begins with: file systems limit a name to 255. */
@@ -95,9 +99,10 @@ export function writeWhole(path: string, write: (file: WholeFile) => void): void
   const fd = fs.openSync(partial, NEW, mode);
   try {
     try {
-      if (replacesOwn) fs.fchmodSync(fd, mode); // restores the bits that the umask removed
+      // Not by Node, whose permission model has no flag that allows these two, even where writing is allowed.
+      if (replacesOwn) requireDone('fchmod', native.changeMode(fd, mode)); // restores the bits that the umask removed
       write(new WholeFile(fd));
-      fs.fsyncSync(fd);
+      requireDone('fsync', native.syncFile(fd));
     } finally {
       fs.closeSync(fd);
     }

@@ -10,6 +10,7 @@ import * as path from 'node:path';
 import * as v8 from 'node:v8';
 import { native } from '../addon/native';
 import { isSingleExecutable } from '../errors/single-executable';
+import { empty } from '../observe/audit/heap';
 import { placeOf } from './places';
 
 /** A retaining path, from a name in the program to the tensors. */
@@ -45,6 +46,7 @@ export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[]
     fs.writeFileSync(facts, JSON.stringify(factsAbout(older)));
     return await read(snapshot, facts);
   } catch {
+    empty(...open);
     return undefined; // no /proc, no disk space or no child process: the lines that made the tensors are still known
   } finally {
     for (const fd of open) fs.closeSync(fd);

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace ltn::async {
 namespace {
@@ -25,19 +28,69 @@ void end_at_exit() {
 #endif
 }
 
+// Whether so many threads can be created now. libtorch's pool (pthreadpool) waits for ever for one that the system
+// refuses.
+void require_threads(size_t count) {
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool done = false;
+  std::vector<std::thread> probes;
+  const auto end = [&] {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      done = true;
+    }
+    wake.notify_all();
+    for (std::thread& probe : probes) probe.join();
+  };
+  try {
+    probes.reserve(count);
+    while (probes.size() < count) {
+      probes.emplace_back([&] {
+        std::unique_lock<std::mutex> lock(mutex);
+        wake.wait(lock, [&] { return done; });
+      });
+    }
+  } catch (const std::exception& error) {  // a limit of the system, or out of memory
+    const std::string started = std::to_string(probes.size());
+    end();
+    throw std::runtime_error("expected the " + std::to_string(count) + " threads of libtorch's pool, got " + started +
+                             ": " + error.what() + " (see ulimit -u and the limit of processes of the container)");
+  }
+  end();
+}
+
+// Of the process, once it was needed; it is never destroyed.
+std::atomic<Pool*> made_pool{nullptr};
+// Nothing starts any more, also in a pool that is made later.
+std::atomic<bool> has_stopped{false};
+
 }  // namespace
+
+size_t Pool::default_threads() noexcept {
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
+}
 
 Pool& Pool::process() {
   static Pool* const pool = [] {
+    require_threads(static_cast<size_t>(at::get_num_threads()));
     at::set_num_threads(at::get_num_threads());  // creates libtorch's own pool, to be destroyed after stop()
-    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    const size_t threads = std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
     // Never destroyed: its threads may outlive static destructors.
-    auto* made = new Pool(threads, [](std::function<void()> body) { return std::thread(std::move(body)); });
+    auto* made = new Pool(default_threads(), [](std::function<void()> body) { return std::thread(std::move(body)); });
     end_at_exit();
+    made_pool.store(made);
+    if (has_stopped.load()) made->stop();
     return made;
   }();
   return *pool;
+}
+
+Pool* Pool::existing() noexcept { return made_pool.load(); }
+
+void Pool::stop_process() noexcept {
+  has_stopped.store(true);
+  if (Pool* const pool = existing()) pool->stop();
 }
 
 Pool::Pool(size_t threads, Start start) : start_(std::move(start)), wanted_(threads) {}

@@ -47,7 +47,14 @@ class Pool {
  public:
   using Start = std::function<std::thread(std::function<void()>)>;
 
+  // Of the process's pool, unless a program sets another number.
+  static size_t default_threads() noexcept;
+  // Throws if the system allows too few threads.
   static Pool& process();
+  // Null if it was not needed yet.
+  static Pool* existing() noexcept;
+  // stop() of the process's pool, now or as soon as it is made.
+  static void stop_process() noexcept;
 
   // `start` creates a thread; it may throw.
   explicit Pool(size_t threads, Start start);

@@ -26,8 +26,9 @@ void hook(void* state) {
 }  // namespace
 
 void end_pool_work(EnvState& state) noexcept {
-  // Without a mailbox nothing was ever submitted.
-  if (state.mailbox() != nullptr) async::Pool::process().end(state.mailbox().get());
+  // Without a mailbox nothing was ever submitted, nor without a pool.
+  async::Pool* const pool = async::Pool::existing();
+  if (state.mailbox() != nullptr && pool != nullptr) pool->end(state.mailbox().get());
 }
 
 void end_pool_work_first(EnvState& state) noexcept {

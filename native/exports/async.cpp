@@ -217,7 +217,9 @@ napi_value close_strand(Call& call) {
 }
 
 napi_value status(Call& call) {
-  const async::PoolStatus status = async::Pool::process().status();
+  async::Pool* const pool = async::Pool::existing();
+  const async::PoolStatus status =
+      pool != nullptr ? pool->status() : async::PoolStatus{async::Pool::default_threads(), 0, 0, 0};
   const size_t values[] = {status.threads, status.running, status.queued, status.abandoned};
   napi_value array = new_array(call, std::size(values));
   for (size_t i = 0; i < std::size(values); ++i)
@@ -225,7 +227,7 @@ napi_value status(Call& call) {
   return array;
 }
 
-void stop_pool() { async::Pool::process().stop(); }
+void stop_pool() { async::Pool::stop_process(); }
 void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
 
 const Export kAsyncExports[] = {

@@ -1,5 +1,6 @@
 // Bytes of files: the tensors that they are read into, and those that they are written from.
 #include <ATen/ops/empty.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -113,11 +114,20 @@ napi_value fill_bytes(Call& call) {
   return nullptr;
 }
 
+// With an open file of this library, which Node's permission model lets nobody sync or change the mode of: both return
+// the errno, 0 for success.
+int64_t sync_file(int64_t descriptor) { return ::fsync(static_cast<int>(descriptor)) == 0 ? 0 : errno; }
+int64_t change_mode(int64_t descriptor, int64_t mode) {
+  return ::fchmod(static_cast<int>(descriptor), static_cast<mode_t>(mode)) == 0 ? 0 : errno;
+}
+
 const Export kFileExports[] = {
     exported_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
     exported_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
     exported_body<&read_bytes, 4>("readBytes",
                                   "readBytes(Tensor self, int descriptor, int from, Uint32Array? sum) -> int"),
+    exported("syncFile", "syncFile(int descriptor) -> int", &sync_file),
+    exported("changeMode", "changeMode(int descriptor, int mode) -> int", &change_mode),
     exported_body<&write_bytes, 3>("writeBytes", "writeBytes(Tensor self, int descriptor, Uint32Array? sum) -> int"),
 };
 

@@ -294,3 +294,23 @@ test('dtypes, empty tensors and empty files', async () => {
   expect(await torch.safetensors.loadFromStream(torch.safetensors.saveToStream({}))).toEqual({});
   expect(() => torch.npy.saveToStream(untyped.ones([1], { dtype: 'bfloat16' }))).toThrow(/NumPy/);
 });
+
+test('many streams that share a signal do not make Node warn about its listeners', async () => {
+  const warnings: Error[] = [];
+  const listener = (warning: Error) => void warnings.push(warning);
+  process.on('warning', listener);
+  const controller = new AbortController();
+  const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) });
+  const loads = Array.from({ length: 30 }, () =>
+    torch.npy.loadFromStream(endless() as never, { signal: controller.signal }).then(
+      () => 'loaded',
+      (error: Error) => error.name,
+    ),
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  controller.abort();
+  expect(new Set(await Promise.all(loads))).toEqual(new Set(['AbortError']));
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('warning', listener);
+  expect(warnings).toEqual([]);
+});

@@ -41,6 +41,7 @@ export function answerHeap(native: HeapNative, warn: Warn): void {
     native.auditMark(SNAPSHOT_ENDS);
     native.auditHeapDone(pausedMs, '');
   } catch (error) {
+    empty(snapshot, facts);
     native.auditHeapDone(pausedMs, `the heap snapshot failed: ${String(error)}`); // such as a full disk; leak-audit reports it
     return;
   }
@@ -49,6 +50,23 @@ export function answerHeap(native: HeapNative, warn: Warn): void {
 
 const pauseText = (ms: number): string =>
   `leak-audit took a heap snapshot: ${threadId === 0 ? 'the main thread' : `worker ${threadId}`} paused for ${Math.ceil(ms)} ms`;
+
+/** Frees the disk, and closes what `v8.writeHeapSnapshot` leaves open after an error: its own descriptor of the file. */
+export function empty(...descriptors: number[]): void {
+  for (const fd of descriptors) {
+    try {
+      fs.ftruncateSync(fd);
+      const { dev, ino } = fs.fstatSync(fd);
+      for (const other of fs.readdirSync('/proc/self/fd').map(Number)) {
+        if (other === fd || descriptors.includes(other)) continue;
+        const stat = fs.fstatSync(other);
+        if (stat.dev === dev && stat.ino === ino) fs.closeSync(other);
+      }
+    } catch {
+      // Its disk has failed, or another thread has closed a descriptor; the first error is reported.
+    }
+  }
+}
 
 /**
  * Writes both files and returns the duration. `sites` was read before, since the recording may have ended meanwhile. The
