@@ -28,6 +28,9 @@ const MAX_FALL = 0.4;
 export const GRADIENT_REMEDY =
   'use backward() without createGraph, zeroGrad({ setToNone: true }) after each step, or detach the gradient';
 
+/** Fewer tensors with a graph may be in use. */
+const MIN_GRAPHS = 8;
+
 /** What the live tensors of a site show. */
 interface Live {
   tensors: number;
@@ -52,6 +55,7 @@ export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Gr
       deadWorker(capture, site) ??
       (models.some((model) => model.site === site) ? modelCause(site) : undefined) ??
       liveCause(capture, evidence[i]!) ??
+      keptGraphs(capture, site, group) ??
       tokenCause(capture, site, group) ??
       slowConsumer(capture, site, group);
     if (cause !== undefined) site.cause = cause;
@@ -66,6 +70,20 @@ function graphCause({ graph }: SiteReport): Cause | undefined {
     kind: 'graph',
     text: 'a value carries its autograd graph from step to step',
     remedy: 'use detach() or item()',
+  };
+}
+
+/** Many tensors, each with a graph of its own: losses in a list, say. One value whose graph grows is `graph`. */
+function keptGraphs({ graphs }: Capture, { liveTensors }: SiteReport, { members }: Group): Cause | undefined {
+  const ids = [...new Set(members.map(({ series }) => series.siteId))];
+  const last = (values: readonly number[] | undefined) => values?.at(-1) ?? 0;
+  const withGraph = ids.reduce((sum, id) => sum + last(graphs.get(id)?.tensors), 0);
+  const nodes = Math.max(0, ...ids.map((id) => last(graphs.get(id)?.nodes)));
+  if (liveTensors < MIN_GRAPHS || withGraph < MIN_SHARE * liveTensors || nodes === 0) return undefined;
+  return {
+    kind: 'kept-graphs',
+    text: `${counted(withGraph, 'tensor')} carry an autograd graph each, the largest of ${counted(nodes, 'node')}`,
+    remedy: 'use detach() or item() before you keep a value',
   };
 }
 

@@ -29,7 +29,15 @@ export interface GraphReport {
 
 /** A known cause of a leak, as far as the capture proves it. */
 export interface Cause {
-  kind: 'graph' | 'view-pins-base' | 'open-scope' | 'tokens' | 'model-per-call' | 'dead-worker' | 'slow-consumer';
+  kind:
+    | 'graph'
+    | 'kept-graphs'
+    | 'view-pins-base'
+    | 'open-scope'
+    | 'tokens'
+    | 'model-per-call'
+    | 'dead-worker'
+    | 'slow-consumer';
   text: string;
   remedy: string;
   /** For `open-scope` and `tokens`: where most of the scopes were opened, or of the tokens made, if that was recorded. */

@@ -61,8 +61,14 @@ export function showReport(
   // The sentence about tensors is left out if there is only WebAssembly.
   const onlyWasm = wasm !== undefined && wasm.sites.length > 0 && report.summary.insufficient === 'not-loaded';
   if (!onlyWasm)
-    print(renderText(printableAll(named), { colors, folder, columns, allFrames: options.allFrames === true }));
+    print(
+      renderText(printableAll(named), {
+        ...{ colors, folder, columns },
+        allFrames: options.allFrames === true,
+        hasHolders: options.held !== undefined,
+      }),
+    );
   if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));
   if (options.held !== undefined && redaction === undefined)
-    print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
+    print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder, atEnd: true })}`);
 }

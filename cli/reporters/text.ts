@@ -36,7 +36,7 @@ export function renderText(report: Report, options: TextOptions): string {
   const ranks = rankLines(report, options.colors, options.columns);
   if (ranks.length > 0) lines.push(...ranks, '');
   lines.push(...memoryLines(report, options), ...markLines(report, options), ...notes(report, options));
-  const next = nextCommand(report);
+  const next = options.hasHolders === true ? undefined : nextCommand(report);
   if (next !== undefined) lines.push('', `next: ${next}`);
   return `${lines.join('\n').trimEnd()}\n`;
 }
@@ -211,8 +211,9 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
   }
   if (retainedMatters(summary)) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
+    const nodes = sites.some(({ cause }) => cause?.kind === 'kept-graphs') ? 'nodes of the graphs above, ' : '';
     found.push(
-      `process memory outside tensors and V8 grows by ${growth} per minute: freed memory that malloc retains ` +
+      `process memory outside tensors and V8 grows by ${growth} per minute: ${nodes}freed memory that malloc retains ` +
         '(docs/memory-limits.md), or another library',
     );
   }

@@ -14,9 +14,11 @@ export const pathText = (path: readonly string[]): string => path.join(' → ');
 
 export function renderWhy(
   report: WhyReport,
-  { colors, folder, site }: { colors: Colors; folder: string; site?: string | undefined },
+  { colors, folder, site, atEnd }: { colors: Colors; folder: string; site?: string | undefined; atEnd?: boolean },
 ): string {
   const { heldBy, threads } = report;
+  if (heldBy.length === 0 && atEnd === true)
+    return 'nothing: the code whose variables held tensors has ended; `leak-audit why PID` shows it while a program runs\n';
   if (heldBy.length === 0)
     return site === undefined
       ? 'no live tensor of this process is held by anything\n'

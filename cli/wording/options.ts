@@ -9,4 +9,6 @@ export interface TextOptions {
   columns?: number;
   /** Also show the frames of libraries. */
   allFrames?: boolean;
+  /** The report is followed by what holds the tensors (`--why`), so that is not the next command. */
+  hasHolders?: boolean;
 }

@@ -181,16 +181,23 @@ class Watcher {
     const graphs = watchGraphs((collected) => native.auditCensus(collected));
     const unfollow = native.auditRecordsAll() ? followContinuations() : undefined;
     let looked = performance.now();
-    const watch = () => {
+    const watch = (mayCollect = true) => {
       if (native.auditDepth() === 0) return this.stop(); // the end was reported to another copy of the library
       looked = performance.now();
       if (isMainThread) {
         const { heapUsed, external } = heapFigures();
         native.auditHeap(heapUsed, external);
       }
-      graphs.look(collections.collectIfDue(native.auditLive(), native.allocatedBytes()));
+      graphs.look(mayCollect && collections.collectIfDue(native.auditLive(), native.allocatedBytes()));
     };
-    const timer = setInterval(watch, WATCH_MS).unref();
+    let turned = looked;
+    const timer = setInterval(() => {
+      // Where the program did not let go of the thread for long, it may just have ended. A collection would free what its
+      // variables held until then, as if it had not leaked.
+      const wasBlocked = performance.now() - turned > 2 * WATCH_MS;
+      turned = performance.now();
+      watch(!wasBlocked);
+    }, WATCH_MS).unref();
     let counted = looked;
     const count = () => {
       counted = performance.now();

@@ -54,6 +54,18 @@ function keeping(
   return builder.end();
 }
 
+test('many tensors that carry a graph each: losses in a list', () => {
+  const report = reportOf(keeping(({ i, builder }) => builder.graphs({ site: 1, tensors: i, nodes: 40 })));
+  expect(report.sites[0]!.cause).toEqual({
+    kind: 'kept-graphs',
+    text: '60 tensors carry an autograd graph each, the largest of 40 nodes',
+    remedy: 'use detach() or item() before you keep a value',
+  });
+  expect(shown(report)).toContain(
+    'Cause: 60 tensors carry an autograd graph each, the largest of 40 nodes; use detach()',
+  );
+});
+
 test('small views that hold large storages: their sizes, and clone() as the remedy', () => {
   const report = reportOf(
     keeping(({ i, builder }) =>

@@ -164,6 +164,22 @@ describe('side effects', () => {
     expect(stderr).toContain('TensorLogger: 1 tensor, 8 B in 1 storage');
   });
 
+  test('tensors made deep inside modules have the line of the program', async () => {
+    const details = await logged(`
+      const { nn } = torch;
+      const keep = torch.TensorLogger.start({ frequency: 100000, sampleBytes: 0 });
+      let net = new nn.ReLU();
+      for (let i = 0; i < 12; i++) net = new nn.Sequential(net);
+      const x = torch.ones([7]);
+      const kept = net.forward(x);
+      const { details } = await report({ detailMinMs: 0, detailNum: 100 });
+      keep.cancel();
+      answer(kept.length === 7 && details);
+    `);
+    expect(details).toHaveLength(2);
+    for (const { stack } of details) expect(stack).toMatch(/^\s+at \[eval\]:/);
+  });
+
   test('after cancel it stops reporting and recording births; other loggers continue', async () => {
     const { flagsAlone, flagsBoth, flagsNone, stopped, going } = await logged(`
       const { native } = require(${JSON.stringify(`${LIB}/addon/native.js`)});

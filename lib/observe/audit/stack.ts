@@ -33,8 +33,10 @@ export interface Stack {
 /** This package's own folders (dist/lib, and the wrappers of the binding), whose frames at the top are skipped. */
 const OWN_FOLDERS = [path.resolve(__dirname, '../..'), realpathSync(generatedFolder)].map((dir) => dir + path.sep);
 
-/** The most frames of this library above the user's: wrappers, argument parser, scopes. */
+/** The most frames of this library above the user's that each stack has room for: wrappers, argument parser, scopes. */
 const MAX_OWN_FRAMES = 8;
+/** Where those are not enough, once more with so many: modules in modules, or a hook of one of them. */
+const MAX_DEEP_FRAMES = 500;
 /** The most seen so far. Each captured frame costs some 0.3 µs. */
 let ownFrames = 2;
 
@@ -56,6 +58,11 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
     limit = depth + MAX_OWN_FRAMES;
     sites = capture(limit, below);
     first = firstOfUser(sites);
+    if (first === limit && sites.length === limit) {
+      limit = MAX_DEEP_FRAMES;
+      sites = capture(limit, below);
+      first = firstOfUser(sites);
+    }
   }
   const end = Math.min(sites.length, first + depth);
   // Two hashes over script and offset: for a known stack no strings are built and no lines counted.
@@ -73,7 +80,8 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
   return {
     key,
     frames: () => sites.slice(first, end).map((site, i) => toFrame(site, sites[first + i + 1])),
-    waiting: () => waitingOf(sites, sites.length === limit),
+    // Of a deep stack the return addresses that are compared do not reach the user's frames.
+    waiting: () => (limit === MAX_DEEP_FRAMES ? undefined : waitingOf(sites, sites.length === limit)),
   };
 }
 

@@ -1,0 +1,39 @@
+/** A program whose code runs without a pause, and whose variables are garbage when it ends. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { limitMs } from '../support/sanitized';
+import { LIB } from '../support/torch';
+import { auditProgram, testFolder } from './command';
+
+const folder = testFolder();
+jest.setTimeout(limitMs(120_000));
+
+test('what it kept until its end is a leak, and the report says why nothing holds it any more', async () => {
+  const file = path.join(folder, 'kept.mjs');
+  fs.writeFileSync(
+    file,
+    `import { createRequire } from 'node:module';
+    const torch = createRequire(import.meta.url)(${JSON.stringify(path.join(LIB, 'index.js'))});
+    const kept = [];
+    const end = performance.now() + 4000;
+    while (performance.now() < end) {
+      for (let i = 0; i < 20; i++) torch.ones([64]).add(1);
+      kept.push(torch.ones([64]).mean());
+    }`,
+  );
+  const { code, stdout, stderr } = await auditProgram(
+    'run',
+    '--interval',
+    '100ms',
+    '--why',
+    '--quiet',
+    '--',
+    process.execPath,
+    file,
+  );
+  expect(code).toBe(0);
+  const text = stdout + stderr;
+  expect(text).toMatch(/^LEAK +\S*kept\.mjs:7:/m);
+  expect(text).toMatch(/held at the end by\nnothing: the code whose variables held tensors has ended/);
+  expect(text).not.toMatch(/^next:/m);
+});
