@@ -78,7 +78,9 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const sufficientBytes = sampled?.sufficientBytes ?? null;
   const insufficient = isLeak ? null : shortfall(capture, found, options, sufficientBytes);
   const young = groups.filter((_, i) => isYoungAndGrowing(all[i]!));
-  const sufficientMs = insufficient === null ? null : sufficient(capture, young, insufficient, options);
+  // A longer run on a full disk records no more.
+  const sufficientMs =
+    insufficient === null || capture.wasFull ? null : sufficient(capture, young, insufficient, options);
   const { minAgeMs } = options;
   return {
     version: REPORT_VERSION,

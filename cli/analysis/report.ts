@@ -197,6 +197,8 @@ export interface Summary {
   retainedGrowthBytesPerMinute: number;
   collections: number;
   lostEvents: number;
+  /** A write failed, because the disk was full or the file was not allowed to grow: the capture may lack the end of the program. */
+  wasFull: boolean;
   tornBytes: number;
   /** Of all sites, including those that `minAgeMs` hides. */
   leaks: number;

@@ -109,6 +109,7 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
     retainedGrowthBytesPerMinute: process.retained.rate,
     collections: last?.collections ?? 0,
     lostEvents: capture.lost,
+    wasFull: capture.wasFull,
     tornBytes: capture.tornBytes,
     leaks: leaks.length,
     leakBytesPerMinute,

@@ -70,6 +70,8 @@ export class Capture {
   droppedDetail = 0;
   /** `--max-size` was reached: rounds were thinned out. */
   capped = false;
+  /** The disk was full, or the file was not allowed to grow, at the end or for a time. */
+  wasFull = false;
   /** The header's flag for missing events: the file could not be written. */
   lostFlag = false;
   readonly details: Detail[] = [];

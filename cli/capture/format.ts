@@ -16,6 +16,8 @@ export const Flag = {
   reserved: 2,
   /** `--max-size` was reached: rounds were thinned out, old detail was dropped. */
   capped: 4,
+  /** The disk was full, or the file was not allowed to grow: a write failed. */
+  full: 8,
 } as const;
 
 /** Flags of a row of graphs. */

@@ -35,6 +35,7 @@ export function mergeProcesses(captures: Capture[], merging?: Merging): Capture 
   whole.tornBytes = first.tornBytes;
   whole.damagedPackets = first.damagedPackets;
   whole.capped = first.capped;
+  whole.wasFull = captures.some((capture) => capture.wasFull);
   whole.lostFlag = captures.some((capture) => capture.lostFlag || capture.start === undefined);
   const parts = captures
     .map((capture, i): Part => ({ capture, startMs: starts[i]! - starts[0]!, rounds: [], stays: false }))

@@ -46,6 +46,7 @@ export class CaptureParser {
     capture.damagedPackets = scanner.damagedPackets;
     capture.lostFlag = (flags & Flag.lost) !== 0;
     capture.capped = (flags & Flag.capped) !== 0;
+    capture.wasFull = (flags & Flag.full) !== 0;
   }
 
   /** The header of the last complete packet and its offset in the file. */

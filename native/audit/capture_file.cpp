@@ -329,8 +329,10 @@ bool CaptureFile::is_reachable() noexcept {
 bool CaptureFile::append(std::string_view bytes) noexcept {
   if (!is_reachable()) return false;
   if (!write_at(fd(), bytes, size_)) {
-    // Disk full or the like: a half packet would hide everything after it from the reader.
+    const int code = errno;
+    // A half packet would hide everything after it from the reader.
     if (::ftruncate(fd(), size_) != 0) close();
+    if (code == ENOSPC || code == EDQUOT || code == EFBIG) flag(kFull);
     return false;
   }
   size_ += static_cast<int64_t>(bytes.size());

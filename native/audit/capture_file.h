@@ -21,7 +21,7 @@ inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr size_t kHeaderBytes = 16;
 inline constexpr int64_t kFlagsAt = 12;         // flags of the process that owns the file
 inline constexpr int64_t kForeignFlagsAt = 13;  // flags that other processes may set
-enum Flag : uint8_t { kLost = 1, kReserved = 2, kCapped = 4 };
+enum Flag : uint8_t { kLost = 1, kReserved = 2, kCapped = 4, kFull = 8 };
 
 inline constexpr uint32_t kSync = 0x504E544C;  // "LTNP"
 inline constexpr size_t kPacketHeaderBytes = 20;

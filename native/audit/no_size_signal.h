@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include <cerrno>
+
 namespace ltn::audit {
 
 // While it lives, a write of this thread beyond RLIMIT_FSIZE fails instead of ending the program.
@@ -20,8 +22,10 @@ class NoSizeSignal {
     pthread_sigmask(SIG_BLOCK, &signal_, &before_);
   }
   ~NoSizeSignal() {
+    const int code = errno;  // of the write
     if (!was_pending_) take_signal();
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = code;
   }
   NoSizeSignal(const NoSizeSignal&) = delete;
   NoSizeSignal& operator=(const NoSizeSignal&) = delete;
