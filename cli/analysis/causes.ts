@@ -31,6 +31,9 @@ export const GRADIENT_REMEDY =
 /** Fewer tensors with a graph may be in use. */
 const MIN_GRAPHS = 8;
 
+/** How much larger tensors are that become larger. */
+const MIN_LARGER = 1.2;
+
 /** What the live tensors of a site show. */
 interface Live {
   tensors: number;
@@ -57,7 +60,8 @@ export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Gr
       liveCause(capture, evidence[i]!) ??
       keptGraphs(capture, site, group) ??
       tokenCause(capture, site, group) ??
-      slowConsumer(capture, site, group);
+      slowConsumer(capture, site, group) ??
+      largerTensors(capture, site, group);
     if (cause !== undefined) site.cause = cause;
   }
 }
@@ -84,6 +88,25 @@ function keptGraphs({ graphs }: Capture, { liveTensors }: SiteReport, { members 
     kind: 'kept-graphs',
     text: `${counted(withGraph, 'tensor')} carry an autograd graph each, the largest of ${counted(nodes, 'node')}`,
     remedy: 'use detach() or item() before you keep a value',
+  };
+}
+
+/** Not more tensors but larger ones. A value that is extended in each step looks like a program whose inputs grow. */
+function largerTensors({ ticks }: Capture, site: SiteReport, { members }: Group): Cause | undefined {
+  if (site.growthTensorsPerMinute > 0 || site.growthBytesPerMinute <= 0) return undefined;
+  const all = members.map(({ series }) => series);
+  const tensors = totalOf(all, ticks.length, ({ liveTensors }) => liveTensors);
+  const bytes = totalOf(all, ticks.length, ({ liveBytes }) => liveBytes);
+  const sizes = bytes.flatMap((sum, i) => (tensors[i]! > 0 ? [sum / tensors[i]!] : []));
+  const quarter = Math.ceil(sizes.length / 4);
+  const middle = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
+  const [from, to] = [middle(sizes.slice(0, quarter)), middle(sizes.slice(-quarter))];
+  if (from === 0 || to < MIN_LARGER * from) return undefined;
+  return {
+    kind: 'larger-tensors',
+    text: `its tensors become larger, not more: from ${formatBytes(from)} to ${formatBytes(to)} each`,
+    remedy:
+      'do not extend a value without a limit; if the inputs grow on purpose, record the program while they do not',
   };
 }
 

@@ -32,6 +32,7 @@ export interface Cause {
   kind:
     | 'graph'
     | 'kept-graphs'
+    | 'larger-tensors'
     | 'view-pins-base'
     | 'open-scope'
     | 'tokens'
