@@ -1,7 +1,7 @@
 /** The sources of a loader: a file, or bytes in memory. */
 import { types } from 'node:util';
 import { native } from '../addon/native';
-import { fromTypedArray } from '../elements/create';
+import { fromTypedArray, refuseDetached } from '../elements/create';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { type Tensor, wrap } from '../tensor/tensor';
@@ -75,6 +75,7 @@ export function withSource<T>(wanted: Wanted, source: unknown, mmap: unknown, us
   const { fn, fail } = wanted;
   const share = mayShare(fn, mmap);
   if (types.isUint8Array(source)) {
+    refuseDetached(fn, 'source', source);
     return ownScope(() => {
       const bytes = inMemory(source, share);
       demandFormat(bytes, wanted);

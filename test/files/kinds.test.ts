@@ -118,3 +118,12 @@ test('a package is not unpacked where others could replace it', async () => {
   ]);
   expect(fs.readdirSync(open)).toEqual([]);
 });
+
+test.each(loaders.filter(([name]) => !/open|jit/.test(name)))('%s of bytes whose buffer was transferred', (_, load) => {
+  const bytes = torch.saveToBuffer({ a: 1 });
+  const moved = new Uint8Array(bytes);
+  structuredClone(moved.buffer, { transfer: [moved.buffer] });
+  const { code, message } = thrown(() => load(untyped, moved as never));
+  expect(code).toBe('ERR_TORCH_ARGUMENT');
+  expect(message).toMatch(/argument 'source': expected an array with its memory, got one whose buffer was detached/);
+});
