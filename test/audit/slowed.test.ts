@@ -83,3 +83,33 @@ test('memory that rose at each of a few collections is not clean', () => {
     ).verdict,
   ).toBe('clean');
 });
+
+/** A program of which each step takes longer, because each registers four hooks, which compute in all later steps. */
+function slowingSteps(mostHooks: number) {
+  const builder = new CaptureBuilder();
+  for (let line = 1; line <= 6; line++) builder.site(line, ['/srv/hooks.js', line, 1]);
+  let computed = 0;
+  let before = 0;
+  for (let i = 1; i <= 96; i++) {
+    const steps = Math.round(14.7 * i ** 0.65);
+    for (let step = before; step < steps; step++) computed += Math.min(mostHooks, 4 * step);
+    before = steps;
+    const hooks = Math.min(mostHooks, 4 * steps);
+    const garbage = (site: number, allocatedTensors: number, liveTensors = 0) => ({
+      ...{ site, liveTensors, allocatedTensors },
+      liveBytes: 16 * liveTensors,
+    });
+    builder.tick({ ms: i * 250 }, [
+      { site: 1, liveTensors: hooks, liveBytes: 850 * hooks, allocatedTensors: hooks },
+      ...[garbage(2, computed, 209), garbage(3, computed, 209)],
+      ...[garbage(4, hooks), garbage(5, 3 * steps), garbage(6, 2 * steps)],
+    ]);
+  }
+  return reportOf(builder);
+}
+
+test('hooks that are registered in each step, and slow the steps, are a leak, but not if they are limited', () => {
+  const { verdict, sites } = slowingSteps(Number.POSITIVE_INFINITY);
+  expect({ verdict, site: sites[0] }).toMatchObject({ verdict: 'leak', site: { line: 1, verdict: 'leak' } });
+  expect(slowingSteps(500)).toMatchObject({ verdict: 'clean' });
+});
