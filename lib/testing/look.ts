@@ -29,6 +29,8 @@ export interface Look extends Held {
   readonly nodes: number | null;
   /** The watch's number of the line whose tensor reaches most of them; 0 if unknown. */
   readonly carrier: number;
+  /** That tensor is from before the measurement. */
+  readonly isCarrierOlder: boolean;
 }
 
 /** Columns of native.watchRead(): handle, dtype, device, age, site, first storage, storages. */
@@ -99,6 +101,7 @@ export function look(older: ReadonlySet<number>): Look {
     allocatedBytes: memory.allocatedBytes,
     nodes,
     carrier: siteOf.get(carrier) ?? 0,
+    isCarrierOlder: older.has(carrier),
   };
 }
 

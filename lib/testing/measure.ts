@@ -186,6 +186,8 @@ function sitesOf(looks: readonly Look[]): LeakSite[] {
   const nodes = last.nodes! - first.nodes!;
   const at = found.findIndex((site) => isAt(site, placeOf(last.carrier)));
   if (at >= 0) return found.map((site, i) => (i === at ? { ...site, nodes } : site));
+  // The largest graph is that of a tensor from before, and may be as large as it was: others have grown.
+  if (last.isCarrierOlder && growing.length > 0) return found;
   const example = last.sites.get(last.carrier)?.example ?? '';
   return [...found, { ...placeOf(last.carrier), tensors: 0, bytes: 0, inScopes: 0, example, nodes }];
 }

@@ -194,6 +194,23 @@ test('wrong use', async () => {
   expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library still works
 });
 
+test('kept losses are not blamed on a tensor from before that has a larger graph', async () => {
+  const { assertNoTensorLeaks } = require('../../dist/lib/testing');
+  const weight = torch.ones([2], { requiresGrad: true });
+  let old = weight.mul(1);
+  for (let i = 0; i < 200; i++) old = old.mul(1);
+  const losses: unknown[] = [];
+  const keep = () => {
+    const loss = weight.mul(2).sum();
+    loss.backward();
+    losses.push(loss);
+  };
+  const error = await assertNoTensorLeaks(keep, { why: false, settleMs: 0 }).catch((error: unknown) => error);
+  expect(error.leaks).toMatchObject({ leaks: true, tensors: 20, sites: [{ tensors: 20, example: 'float32[]' }] });
+  expect(error.leaks.sites).toHaveLength(1);
+  expect(old.numel).toBe(2);
+});
+
 test('a graph that grows is a leak, also if it holds no memory of tensors', async () => {
   const { assertNoTensorLeaks, measureTensorLeaks } = require('../../dist/lib/testing');
   const weight = torch.ones([2], { requiresGrad: true });
