@@ -48,10 +48,15 @@ struct CollectionFunctions {
   }
 };
 
-// Reads memory that may not be there.
+// Reads memory that may not be there. False if the system cannot tell, or does not allow it.
 bool read_memory(const void* from, void* to, size_t bytes) noexcept {
+#ifdef __linux__
   const iovec local{to, bytes}, remote{const_cast<void*>(from), bytes};
   return ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+#else
+  static_cast<void>(from), static_cast<void>(to), static_cast<void>(bytes);
+  return false;
+#endif
 }
 
 // Whether the words are a list of many objects whose last element, and no other end, is `undefined`.
