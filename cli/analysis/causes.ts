@@ -58,9 +58,9 @@ export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Gr
       deadWorker(capture, site) ??
       (models.some((model) => model.site === site) ? modelCause(site) : undefined) ??
       liveCause(capture, evidence[i]!) ??
-      keptGraphs(capture, site, group) ??
       tokenCause(capture, site, group) ??
       slowConsumer(capture, site, group) ??
+      keptGraphs(capture, site, group) ??
       largerTensors(capture, site, group);
     if (cause !== undefined) site.cause = cause;
   }
@@ -81,12 +81,13 @@ function graphCause({ graph }: SiteReport): Cause | undefined {
 function keptGraphs({ graphs }: Capture, { liveTensors }: SiteReport, { members }: Group): Cause | undefined {
   const ids = [...new Set(members.map(({ series }) => series.siteId))];
   const last = (values: readonly number[] | undefined) => values?.at(-1) ?? 0;
-  const withGraph = ids.reduce((sum, id) => sum + last(graphs.get(id)?.tensors), 0);
+  const all = ids.reduce((sum, id) => sum + last(graphs.get(id)?.tensors), 0);
+  const withGraph = Math.min(all, liveTensors);
   const nodes = Math.max(0, ...ids.map((id) => last(graphs.get(id)?.nodes)));
   if (liveTensors < MIN_GRAPHS || withGraph < MIN_SHARE * liveTensors || nodes === 0) return undefined;
   return {
     kind: 'kept-graphs',
-    text: `${counted(withGraph, 'tensor')} carry an autograd graph each, the largest of ${counted(nodes, 'node')}`,
+    text: `${counted(withGraph, 'tensor')} have an autograd graph, the largest of ${counted(nodes, 'node')}`,
     remedy: 'use detach() or item() before you keep a value',
   };
 }

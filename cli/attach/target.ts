@@ -26,7 +26,7 @@ export class StoppedError extends UsageError {
 /** Whether the process is stopped, as by SIGSTOP; false if it has ended. */
 export function isStopped(pid: number): boolean {
   try {
-    return /^State:\s*[Tt]/m.test(statusOf(pid));
+    return /^State:\s*T/m.test(statusOf(pid)); // not t: a debugger stops it for moments
   } catch {
     return false; // it has ended
   }

@@ -172,7 +172,9 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   const awaitEnd = () => {
     waiting ??= setInterval(() => {
       if (!isStopped(connection.pid)) return;
-      printError(`leak-audit: ${new StoppedError(connection.pid, true).message}; it ends the recording then\n`);
+      printError(
+        `leak-audit: ${new StoppedError(connection.pid, true).message}; the recording ends when it continues\n`,
+      );
       connection.close();
     }, STOPPED_MS);
   };

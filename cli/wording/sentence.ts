@@ -232,13 +232,15 @@ const sum = (sites: SiteReport[], of: (site: SiteReport) => number) =>
   sites.reduce((total, site) => total + of(site), 0);
 
 /** For a capture with missing events. */
-export function lostText({ lostEvents, wasFull, rounds, durationMs }: Summary): string {
+export function lostText({ lostEvents, wasFull, rounds, durationMs, ended }: Summary): string {
   if (wasFull) {
     const last =
       rounds > 0
         ? `the last round that could be written is at ${formatDuration(durationMs)}`
         : 'no round could be written';
-    return `the disk was full, or the file could not grow (ulimit -f): ${last}`;
+    // Where the capture has an end, there was room again.
+    const more = ended === 'killed' ? '' : `; at least ${counted(lostEvents, 'event')} were lost`;
+    return `the disk was full, or the file could not grow (ulimit -f): ${last}${more}`;
   }
   return `at least ${counted(lostEvents, 'event')} ${lostEvents === 1 ? 'was' : 'were'} lost: the figures are too low`;
 }

@@ -253,8 +253,13 @@ export interface Native extends AuditNative {
   allocations(): number;
   /** The callback for an allocation inside an op that needs memory. */
   setCollector(collect: () => void): void;
-  /** From now on scavenges of this thread do not visit the objects of V8's startup snapshot (native/v8/scavenges.h). */
-  shortenScavenges(): { objects: number; scavenges: number };
+  /**
+   * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h). Returns
+   * their number; 0 if they were not found.
+   */
+  shortenScavenge(): number;
+  /** The number of such scavenges of this thread. */
+  shortScavenges(): number;
   /** The bytes reported to V8 for this thread, after settling. */
   reportedBytes(): number;
   /** Reports bytes to V8 that belong to no tensor. */

@@ -112,7 +112,7 @@ export function byName(
     const place = names.indexOf(name);
     if (place < 0) throw unknownOption(fn, 'options', name, names.slice(required));
     const value = options[name];
-    if (place < count && values[name] !== undefined) throw refusal(fn, name, 'it by position or by name', 'both');
+    if (place < count && values[name] !== undefined) throw refusal(fn, name, 'a value by position or by name', 'both');
     values[name] = value;
   }
   return values;

@@ -77,7 +77,7 @@ export function furtherOptions<T extends object>(
     if (value === undefined) continue;
     const name = positional[i];
     if (name === undefined) throw argumentError(fn, 'options', 'an object', value);
-    if (given[name] !== undefined) throw refusal(fn, name, 'it by position or by name', 'both');
+    if (given[name] !== undefined) throw refusal(fn, name, 'a value by position or by name', 'both');
     given[name] = value as T[typeof name];
   }
   return given;

@@ -35,17 +35,11 @@ function find(): Gc | undefined {
 /** Flags of V8 by which isolates share what native/v8/scavenges.h hides: another thread might read it meanwhile. */
 const SHARING = /^--(shared|harmony)[-_]/;
 
-/** Off with LIBTORCH_NODE_SHORT_SCAVENGES=0. */
-function shortenScavenges(): void {
-  if (process.env.LIBTORCH_NODE_SHORT_SCAVENGES === '0' || process.execArgv.some((flag) => SHARING.test(flag))) return;
-  native.shortenScavenges();
-}
+/** Off with LIBTORCH_NODE_SHORT_SCAVENGES=0, and once the objects were not found. */
+let isShort = process.env.LIBTORCH_NODE_SHORT_SCAVENGES !== '0' && !process.execArgv.some((flag) => SHARING.test(flag));
 
 function gc(options?: { type: 'minor' }): void {
-  if (exposed === undefined) {
-    exposed = find();
-    if (exposed !== undefined) shortenScavenges();
-  }
+  exposed ??= find();
   // With any argument, even { type: 'major' }, Node 20's V8 runs only a scavenge.
   if (options === undefined) exposed?.();
   else exposed?.(options);
@@ -92,7 +86,11 @@ export function finishCompilations(): void {
 const MINOR = { type: 'minor' } as const;
 
 /** Collects young objects. */
-export const scavenge = (): void => gc(MINOR);
+export function scavenge(): void {
+  exposed ??= find();
+  if (isShort && exposed !== undefined) isShort = native.shortenScavenge() > 0;
+  gc(MINOR);
+}
 
 native.setCollector(collectAll);
 

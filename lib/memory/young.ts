@@ -1,6 +1,6 @@
 /**
- * How many new bytes may await the next scavenge. A scavenge has a fixed cost (25 to 100 µs: code and data of V8 that large tensors
- * have pushed out of the processor's caches), so few bytes are expensive; the garbage of many bytes is no longer in the caches
+ * How many new bytes may await the next scavenge. A scavenge has a fixed cost (25 to 100 µs: code and data of V8 that large
+ * tensors have pushed out of the processor's caches), so few bytes are expensive; the garbage of many bytes is no longer in the caches
  * when its blocks are reused, so many are expensive too. The balance depends on the machine, the heap and the ops. So twice as
  * many bytes and half as many are tried now and then, and kept where the program takes less time for each new byte.
  */
@@ -92,7 +92,10 @@ export class YoungBytes {
     const window = this.#window;
     if (!window.add(scavenged)) return;
     // Scavenges that come by the number of tensors say nothing about bytes.
-    if (!(window.grown >= this.#bytes / 2)) return;
+    if (!(window.grown >= this.#bytes / 2)) {
+      this.#settle(this.#usual);
+      return;
+    }
     if (window.survives) this.#settle(2 * this.#bytes);
     else if (this.#bytes !== this.#usual) this.#endTrial();
     else this.#decide();
@@ -106,8 +109,10 @@ export class YoungBytes {
   }
 
   #endTrial(): void {
+    const { perByte, share } = this.#window;
     this.#tried = this.#bytes;
-    this.#during = this.#window.perByte;
+    // What would be halved again at once is not kept.
+    this.#during = this.#bytes > this.#usual && share < LOW ? Number.POSITIVE_INFINITY : perByte;
     this.#bytes = this.#usual;
   }
 
@@ -117,12 +122,12 @@ export class YoungBytes {
     if (!Number.isNaN(this.#during)) {
       const isKept = this.#during < GAIN * Math.min(this.#before, perByte);
       this.#during = Number.NaN;
-      this.#pause = isKept ? 1 : Math.min(MAX_PAUSE, 2 * this.#pause);
-      this.#untilTrial = this.#pause;
       if (isKept) {
+        this.#pause = this.#untilTrial = 1;
         this.#settle(this.#tried);
         return;
       }
+      this.#pause = this.#untilTrial = Math.min(MAX_PAUSE, 2 * this.#pause);
       this.#factor = 1 / this.#factor;
     }
     if (share < LOW && this.#usual > MIN_YOUNG_BYTES) {

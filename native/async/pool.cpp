@@ -19,12 +19,13 @@ void end_at_exit() {
 #ifdef __GLIBC__
   on_exit(
       [](int status, void* /*none*/) {
-        Pool::process().stop();
-        if (Pool::process().status().abandoned > 0) _exit(status);
+        Pool& pool = *Pool::existing();
+        pool.stop();
+        if (pool.status().abandoned > 0) _exit(status);
       },
       nullptr);
 #else
-  std::atexit([] { Pool::process().stop(/*also_abandoned=*/true); });  // the status of the exit is not known
+  std::atexit([] { Pool::existing()->stop(/*also_abandoned=*/true); });  // the status of the exit is not known
 #endif
 }
 
@@ -78,8 +79,8 @@ Pool& Pool::process() {
     at::set_num_threads(at::get_num_threads());  // creates libtorch's own pool, to be destroyed after stop()
     // Never destroyed: its threads may outlive static destructors.
     auto* made = new Pool(default_threads(), [](std::function<void()> body) { return std::thread(std::move(body)); });
-    end_at_exit();
     made_pool.store(made);
+    end_at_exit();
     if (has_stopped.load()) made->stop();
     return made;
   }();

@@ -14,6 +14,12 @@
 namespace ltn {
 namespace {
 
+// Of the process's pool, without making one.
+async::PoolStatus pool_status() {
+  async::Pool* const pool = async::Pool::existing();
+  return pool != nullptr ? pool->status() : async::PoolStatus{async::Pool::default_threads(), 0, 0, 0};
+}
+
 using async::Strand;
 
 std::shared_ptr<Strand> strand_argument(Call& call) {
@@ -55,7 +61,7 @@ napi_value submit(Call& call) {
   const uint64_t strand = batch->strand->id;
   // To wake a thread, and to be woken by it, takes longer than such ops. Not past others: they may write to the same
   // tensors.
-  const async::PoolStatus status = async::Pool::process().status();
+  const async::PoolStatus status = pool_status();
   const bool here = batch->mailbox->has_time_here() && status.running + status.queued == 0 && async::is_short(*batch);
   call.state.slots().lend_to(strand, batch->borrowed());
   if (call.state.take_borrowed()) {  // the owner's hook and finalizer exist by now
@@ -98,7 +104,7 @@ napi_value short_call(Call& call) {
     if (tensor == nullptr) return write_int(call, 0);  // a pending or a disposed tensor
     tensors.push_back(tensor);
   }
-  const async::PoolStatus status = async::Pool::process().status();
+  const async::PoolStatus status = pool_status();
   if (status.running + status.queued != 0) return write_int(call, 0);
   return write_int(call, short_elements(whole ? async::ShortKind::Whole : async::ShortKind::Pointwise, tensors));
 }
@@ -217,9 +223,7 @@ napi_value close_strand(Call& call) {
 }
 
 napi_value status(Call& call) {
-  async::Pool* const pool = async::Pool::existing();
-  const async::PoolStatus status =
-      pool != nullptr ? pool->status() : async::PoolStatus{async::Pool::default_threads(), 0, 0, 0};
+  const async::PoolStatus status = pool_status();
   const size_t values[] = {status.threads, status.running, status.queued, status.abandoned};
   napi_value array = new_array(call, std::size(values));
   for (size_t i = 0; i < std::size(values); ++i)

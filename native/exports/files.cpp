@@ -1,5 +1,6 @@
 // Bytes of files: the tensors that they are read into, and those that they are written from.
 #include <ATen/ops/empty.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,11 +115,23 @@ napi_value fill_bytes(Call& call) {
   return nullptr;
 }
 
-// With an open file of this library, which Node's permission model lets nobody sync or change the mode of: both return
-// the errno, 0 for success.
-int64_t sync_file(int64_t descriptor) { return ::fsync(static_cast<int>(descriptor)) == 0 ? 0 : errno; }
+// Both return the errno, 0 for success. Node's permission model refuses fsync and fchmod, even for files that the
+// program may write.
+int64_t sync_file(int64_t descriptor) {
+  const int fd = static_cast<int>(descriptor);
+#ifdef F_FULLFSYNC
+  if (::fcntl(fd, F_FULLFSYNC) == 0) return 0;  // macOS, whose fsync leaves the bytes in the disk's cache
+#endif
+  while (::fsync(fd) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
 int64_t change_mode(int64_t descriptor, int64_t mode) {
-  return ::fchmod(static_cast<int>(descriptor), static_cast<mode_t>(mode)) == 0 ? 0 : errno;
+  while (::fchmod(static_cast<int>(descriptor), static_cast<mode_t>(mode)) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
 }
 
 const Export kFileExports[] = {

@@ -125,16 +125,13 @@ napi_value set_collector(Call& call) {
   return nullptr;
 }
 
-// What the thread's scavenges do not visit from now on, and how many there were.
-napi_value shorten_scavenges(Call& call) {
-  const napi_value undefined = Napi::Env(call.env).Undefined();
-  // A Node-API value is a pointer to a slot with the object's tagged pointer, as in native/v8/symbols.h.
-  const ShortScavenges done = ltn::shorten_scavenges(*reinterpret_cast<const uintptr_t*>(undefined));
-  Napi::Object object = Napi::Object::New(call.env);
-  set_number(object, "objects", done.objects);
-  set_number(object, "scavenges", done.scavenges);
-  return object;
+// shortenScavenge(): the number of objects that the next scavenge does not visit; 0 if they were not found.
+napi_value shorten_scavenge(Call& call) {
+  return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined())));
 }
+
+// shortScavenges(): how many there were in this thread. For tests.
+napi_value short_scavenges(Call& call) { return write_double(call, static_cast<double>(ltn::short_scavenges())); }
 
 // For the probe of lib/memory/memory-usage.ts.
 napi_value adjust_external(Call& call) {
@@ -159,7 +156,8 @@ const Export kMemoryExports[] = {
     exported_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
     exported_body<&allocations, 0>("allocations", "allocations() -> int"),
     exported_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
-    exported_body<&shorten_scavenges, 0>("shortenScavenges", "shortenScavenges() -> object"),
+    exported_body<&shorten_scavenge, 0>("shortenScavenge", "shortenScavenge() -> int"),
+    exported_body<&short_scavenges, 0>("shortScavenges", "shortScavenges() -> int"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     exported_body<&trim_memory, 0>("trimMemory", "trimMemory() -> ()"),
     exported_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),

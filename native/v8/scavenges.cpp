@@ -35,16 +35,21 @@ constexpr int kAllCollections = 0x1F;
 struct CollectionFunctions {
   using Callback = void (*)(void* isolate, int type, int flags, void* data);
   using Add = void (*)(void* isolate, Callback callback, void* data, int types);
+  using Remove = void (*)(void* isolate, Callback callback, void* data);
   Add add_prologue = nullptr, add_epilogue = nullptr;
+  Remove remove_prologue = nullptr;
   CurrentIsolate current_isolate = nullptr;
 
   CollectionFunctions() noexcept {
     find_in_v8(&add_prologue, "_ZN2v87Isolate21AddGCPrologueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEPvES4_S2_");
     find_in_v8(&add_epilogue, "_ZN2v87Isolate21AddGCEpilogueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEPvES4_S2_");
+    find_in_v8(&remove_prologue,
+               "_ZN2v87Isolate24RemoveGCPrologueCallbackEPFvPS0_NS_6GCTypeENS_15GCCallbackFlagsEPvES4_");
     find_in_v8(&current_isolate);
   }
   bool complete() const noexcept {
-    return add_prologue != nullptr && add_epilogue != nullptr && current_isolate != nullptr;
+    return add_prologue != nullptr && add_epilogue != nullptr && remove_prologue != nullptr &&
+           current_isolate != nullptr;
   }
 };
 
@@ -91,41 +96,53 @@ ObjectList* find_lists(void* isolate, Tagged undefined) noexcept {
 }
 
 // Lifetime: the thread's; its isolate ends before. Thread: the isolate's. Between the prologue and the epilogue of a
-// scavenge the first elements of the lists are here, at all other times in the lists.
+// short scavenge the first elements of the lists are here, at all other times in the lists.
 class SnapshotLists {
  public:
-  ShortScavenges shorten(Tagged undefined) noexcept {
-    if (!std::exchange(tried_, true)) install(undefined);
-    return {lists_ == nullptr ? 0 : lists_[0].size() + lists_[1].size(), scavenges_};
+  size_t shorten(napi_value undefined) noexcept {
+    static const CollectionFunctions v8;
+    if (!v8.complete()) return 0;
+    void* const isolate = v8.current_isolate();
+    if (isolate == nullptr) return 0;
+    if (isolate != isolate_) install(v8, isolate, undefined);
+    if (lists_ == nullptr) return 0;
+    // V8 does not check whether there is one to be removed.
+    if (std::exchange(has_prologue_, true)) v8.remove_prologue(isolate, &before, this);
+    v8.add_prologue(isolate, &before, this, kAllCollections);
+    requested_ = true;
+    return lists_[0].size() + lists_[1].size();
   }
+
+  uint64_t scavenges() const noexcept { return scavenges_; }
 
  private:
-  void install(Tagged undefined) noexcept {
-    static const CollectionFunctions v8;
-    if (!v8.complete()) return;
-    void* const isolate = v8.current_isolate();
-    if (isolate == nullptr) return;
-    lists_ = find_lists(isolate, undefined);
-    if (lists_ == nullptr) return;
-    undefined_ = undefined;
-    v8.add_prologue(isolate, &before, this, kAllCollections);
-    v8.add_epilogue(isolate, &after, this, kAllCollections);
+  void install(const CollectionFunctions& v8, void* isolate, napi_value undefined) noexcept {
+    isolate_ = isolate;
+    lists_ = nullptr;
+    hidden_ = has_prologue_ = false;
+    // A Node-API value is a pointer to a slot with the object's tagged pointer, as in native/v8/symbols.h.
+    if (!read_memory(undefined, &undefined_, sizeof undefined_)) return;
+    lists_ = find_lists(isolate, undefined_);
+    if (lists_ != nullptr) v8.add_epilogue(isolate, &after, this, kAllCollections);
   }
 
-  static void before(void*, int type, int, void* self) noexcept {
+  static void before(void* isolate, int type, int, void* self) noexcept {
     auto* const lists = static_cast<SnapshotLists*>(self);
-    // A full collection inside a scavenge would free what it does not visit.
-    if (type == kScavenge)
+    if (isolate != lists->isolate_) return;
+    if (type == kScavenge && std::exchange(lists->requested_, false))
       lists->hide();
     else
       lists->show();
   }
-  static void after(void*, int, int, void* self) noexcept { static_cast<SnapshotLists*>(self)->show(); }
+  static void after(void* isolate, int, int, void* self) noexcept {
+    auto* const lists = static_cast<SnapshotLists*>(self);
+    if (isolate == lists->isolate_) lists->show();
+  }
 
   void hide() noexcept {
     if (hidden_) return;
     for (size_t i = 0; i < first_.size(); ++i) {
-      // Another copy of this addon has hidden them, or V8 has changed them: none of both is hidden then.
+      // Another copy of this addon has hidden them, or V8 has changed them: then neither is hidden.
       const ObjectList& list = lists_[i];
       if (list.size() < kMinObjects || *list.begin == undefined_ || *(list.end - 1) != undefined_) return;
       first_[i] = *list.begin;
@@ -136,11 +153,14 @@ class SnapshotLists {
   }
 
   void show() noexcept {
+    requested_ = false;
     if (!std::exchange(hidden_, false)) return;
     for (size_t i = 0; i < first_.size(); ++i) *lists_[i].begin = first_[i];
   }
 
-  bool tried_ = false;
+  void* isolate_ = nullptr;
+  bool has_prologue_ = false;
+  bool requested_ = false;
   bool hidden_ = false;
   ObjectList* lists_ = nullptr;
   Tagged undefined_ = 0;
@@ -148,11 +168,15 @@ class SnapshotLists {
   uint64_t scavenges_ = 0;
 };
 
+SnapshotLists& lists_of_thread() noexcept {
+  thread_local SnapshotLists lists;
+  return lists;
+}
+
 }  // namespace
 
-ShortScavenges shorten_scavenges(uintptr_t undefined) noexcept {
-  thread_local SnapshotLists lists;
-  return lists.shorten(undefined);
-}
+size_t shorten_scavenge(napi_value undefined) noexcept { return lists_of_thread().shorten(undefined); }
+
+uint64_t short_scavenges() noexcept { return lists_of_thread().scavenges(); }
 
 }  // namespace ltn

@@ -1,25 +1,30 @@
-// Scavenges that do not visit the objects of V8's startup snapshot.
+// A scavenge that does not visit the objects of V8's startup snapshot.
 //
 // An isolate has two lists of them, 11,000 to 13,000 objects, for contexts that are made later. V8 visits each of these
 // roots in every scavenge, which is two thirds of the time that one takes in a small heap (70 of 100 µs with Node 26),
 // and more once large tensors have pushed the lists out of the processor's caches. All are old objects, which a
 // scavenge neither moves nor frees. V8's loop ends at the first `undefined`, so the first element is `undefined` during
-// each scavenge, and itself again before anything else runs (bench/PROFILES.md).
+// the scavenge, and itself again before the program runs (bench/PROFILES.md).
+//
+// A full collection in that time would free the objects. V8 runs none inside a scavenge, but the callbacks of other
+// addons may: V8 calls those for the beginning in the order of their registration, and ours is registered last, just
+// before.
 #pragma once
+
+#include <node_api.h>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace ltn {
 
-struct ShortScavenges {
-  size_t objects = 0;      // that scavenges of this thread's isolate do not visit; 0: V8's lists were not found
-  uint64_t scavenges = 0;  // so far
-};
+// The next collection of this thread's isolate, which the caller requests at once, is short if it is a scavenge. The
+// lists are private to V8, so they are searched for by what is certain about them; if that does not hold, as in another
+// runtime or another V8, nothing is changed. `undefined`: a Node-API value. Thread: the isolate's; not inside a
+// collection. Returns how many objects such a scavenge does not visit; 0: V8's lists were not found.
+size_t shorten_scavenge(napi_value undefined) noexcept;
 
-// From now on, for the isolate of this thread. The lists are private to V8, so they are searched for by what is certain
-// about them; if that does not hold, as in another runtime or another V8, nothing is changed.
-// `undefined`: V8's tagged pointer to it. Thread: the isolate's; not inside a collection.
-ShortScavenges shorten_scavenges(uintptr_t undefined) noexcept;
+// The number of short scavenges of this thread so far.
+uint64_t short_scavenges() noexcept;
 
 }  // namespace ltn

@@ -1,9 +1,10 @@
 /** A process that may not start another thread: calls for the pool reject, and the event loop goes on. */
 import { program } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
 
 test('calls reject where the system refuses a thread, and work once it allows one', async () => {
   // The C library keeps the stacks of a few threads that have ended.
-  const env = { ...process.env, OMP_NUM_THREADS: '16' };
+  const env = { ...ordinaryEnv(), OMP_NUM_THREADS: '64' };
   const source = `
     const fs = require('fs');
     const { execFileSync } = require('child_process');
@@ -14,7 +15,7 @@ test('calls reject where the system refuses a thread, and work once it allows on
     a.cumsum(0).dispose();
     const told = (promise) => promise.then((t) => t.dispose(), ({ code, message }) => ({ code, message }));
     (async () => {
-      limit(pages() * 4096 + 4 * 1024 * 1024);
+      limit(pages() * 4096 + 16 * 1024 * 1024);
       const refused = [await told(torch.async.cumsum(a, 0)), await told(torch.run((t) => t.cumsum(a, 0)))];
       await new Promise((resolve) => setTimeout(resolve, 1)); // the event loop goes on
       const { queued, running } = torch.asyncPool;

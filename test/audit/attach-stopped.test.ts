@@ -21,7 +21,7 @@ test.each([
     const { code, stderr, stdout } = await running.outcome;
     expect({ name, code }).toEqual({ name, code: 0 });
     expect(stderr).toContain(
-      `process ${service.pid} is stopped: continue it with kill -CONT ${service.pid}; it ends the recording then\n`,
+      `process ${service.pid} is stopped: continue it with kill -CONT ${service.pid}; the recording ends when it continues\n`,
     );
     expect(stdout).toContain('INSUFFICIENT');
   } finally {

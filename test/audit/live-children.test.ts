@@ -82,15 +82,15 @@ test('a growing file of a child, a damaged one, and an attached process, whose c
   const file = captures({ [process.pid]: fileHeader(0), [`${process.pid}-1`]: Buffer.from('no capture') });
   const own = new CaptureFollower(file);
   own.poll();
-  const family = new FollowedChildren(own);
+  const followed = new FollowedChildren(own);
   const looked = () => {
-    const { running, unread } = family.read();
+    const { running, unread } = followed.read();
     return [running.map(({ ticks }) => ticks.at(-1)!.tensors), unread];
   };
   expect(looked()).toEqual([[], 2]);
   fs.writeFileSync(`${file}.${process.pid}.child`, captureOf(process.pid, 6, 6).build());
   expect(looked()).toEqual([[7], 1]);
-  family.close();
+  followed.close();
 
   const attached = new CaptureBuilder({ ...START, pid: process.pid, attached: true }).tick({ ms: 100 }, []);
   fs.writeFileSync(file, attached.build());
@@ -112,9 +112,9 @@ test('the last data of a process counts, also if it ends between the check of it
     throw Object.assign(new Error('gone'), { code: 'ESRCH' });
   });
   try {
-    const family = captures({ [NOBODY]: first });
-    growing = `${family}.${NOBODY}.child`;
-    const parent = await openSource(family);
+    const parentFile = captures({ [NOBODY]: first });
+    growing = `${parentFile}.${NOBODY}.child`;
+    const parent = await openSource(parentFile);
     expect(await parent.look()).toMatchObject({ processes: 1, made: { tensors: 30 + 2 + 5 } });
     await parent.close();
 

@@ -58,12 +58,10 @@ test('many tensors that carry a graph each: losses in a list', () => {
   const report = reportOf(keeping(({ i, builder }) => builder.graphs({ site: 1, tensors: i, nodes: 40 })));
   expect(report.sites[0]!.cause).toEqual({
     kind: 'kept-graphs',
-    text: '60 tensors carry an autograd graph each, the largest of 40 nodes',
+    text: '60 tensors have an autograd graph, the largest of 40 nodes',
     remedy: 'use detach() or item() before you keep a value',
   });
-  expect(shown(report)).toContain(
-    'Cause: 60 tensors carry an autograd graph each, the largest of 40 nodes; use detach()',
-  );
+  expect(shown(report)).toContain('Cause: 60 tensors have an autograd graph, the largest of 40 nodes; use detach()');
 });
 
 test('a value that is extended in each step, or inputs that grow', () => {

@@ -40,7 +40,7 @@ describe('grad', () => {
     const twice = thrown(() => call(y(), x, weights, { gradOutputs: weights }));
     expect([twice.code, twice.message]).toEqual([
       'ERR_TORCH_ARGUMENT',
-      expect.stringMatching(/'gradOutputs': expected it by position or by name, got both/),
+      expect.stringMatching(/'gradOutputs': expected a value by position or by name, got both/),
     ]);
     // The sixth argument of Python is another one than the fourth option here.
     expect(thrown(() => call(y(), x, weights, true, true, true)).message).toMatch(/expected an object, got true/);

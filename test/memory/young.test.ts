@@ -46,6 +46,15 @@ test.each([LEAST, 2 * LEAST, 4 * LEAST])('ops that take longer above %d MiB keep
   expect(found.get(fits)!).toBeGreaterThan(0.9 * 2_000);
 });
 
+test('a larger number that is faster, but whose scavenges cost next to nothing, is not tried again and again', () => {
+  const young = new YoungBytes();
+  const model: Model = {
+    of: (bytes) => ({ elapsed: bytes * (1 - 0.03 * Math.log2(bytes / MIN_YOUNG_BYTES)), cost: MIB / 5 }),
+  };
+  const found = uses(young, 8_000, model);
+  expect(found.get(mostly(found))!).toBeGreaterThan(0.9 * 4_000);
+});
+
 test('it follows a program whose ops change', () => {
   const young = new YoungBytes();
   const fits = (mib: number): Model => ({

@@ -73,19 +73,19 @@ test('what is passed twice, by position and by name, and what is counted', () =>
   expect(of(() => nn.init.constant_(ones, 1, 2))).toBe('nn.init.constant_: takes at most 2 arguments, got 3');
   expect(of(() => nn.init.zeros_(ones, 1))).toBe('nn.init.zeros_: takes at most 1 argument, got 2');
   expect(of(() => nn.init.constant_(ones, 1, { val: 2 }))).toMatch(
-    /argument 'val': expected it by position or by name, got both$/,
+    /argument 'val': expected a value by position or by name, got both$/,
   );
   expect(of(() => new nn.GRUCell(2, 2).forward(ones, ones, 1))).toMatch(
     /^nn.GRUCell.forward: takes at most 1 argument after the inputs, got 2/,
   );
   expect(of(() => new StepLR(sgd, 1, { stepSize: 2 }))).toMatch(
-    /argument 'stepSize': expected it by position or by name, got both$/,
+    /argument 'stepSize': expected a value by position or by name, got both$/,
   );
   expect(of(() => new StepLR(sgd, { stepSize: 2, optimizer: sgd }))).toMatch(
-    /'optimizer': expected it by position or by name, got both/,
+    /'optimizer': expected a value by position or by name, got both/,
   );
   expect(of(() => new amp.GradScaler('cpu', { device: 'cpu' }))).toMatch(
-    /'device': expected it by position or by name, got both/,
+    /'device': expected a value by position or by name, got both/,
   );
   sgd.dispose();
   ones.dispose();

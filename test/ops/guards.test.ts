@@ -92,8 +92,8 @@ test('a condition falls away where libtorch has fixed the kernel', () => {
     ];
     const order = ['1.13', '2.6', '2.14'];
     for (const [first, shape, call] of since) {
-      const isMended = order.indexOf(release) >= order.indexOf(first);
-      if (isMended) expect(call().shape).toEqual(shape);
+      const isFixed = order.indexOf(release) >= order.indexOf(first);
+      if (isFixed) expect(call().shape).toEqual(shape);
       else expect(thrown(call).message).toContain(': expected ');
     }
   });

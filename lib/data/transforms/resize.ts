@@ -37,7 +37,7 @@ export class Resize implements Transform {
       throw argumentError(FN, 'interpolation', "'nearest', 'bilinear' or 'bicubic'", interpolation);
     }
     if (maxSize !== undefined && typeof size !== 'number') {
-      throw argumentError(FN, 'maxSize', 'none with a size of two numbers', maxSize);
+      throw argumentError(FN, 'maxSize', 'no value, because size has two numbers', maxSize);
     }
     if (maxSize !== undefined && countOf(FN, 'maxSize', maxSize) <= (size as number)) {
       throw argumentError(FN, 'maxSize', `a length above the size, ${size}`, maxSize);

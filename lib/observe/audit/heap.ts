@@ -53,17 +53,21 @@ const pauseText = (ms: number): string =>
 
 /** Frees the disk, and closes what `v8.writeHeapSnapshot` leaves open after an error: its own descriptor of the file. */
 export function empty(...descriptors: number[]): void {
-  for (const fd of descriptors) {
+  const tried = <T>(fn: () => T): T | undefined => {
     try {
-      fs.ftruncateSync(fd);
-      const { dev, ino } = fs.fstatSync(fd);
-      for (const other of fs.readdirSync('/proc/self/fd').map(Number)) {
-        if (other === fd || descriptors.includes(other)) continue;
-        const stat = fs.fstatSync(other);
-        if (stat.dev === dev && stat.ino === ino) fs.closeSync(other);
-      }
+      return fn();
     } catch {
-      // Its disk has failed, or another thread has closed a descriptor; the first error is reported.
+      return undefined; // its disk has failed, or the descriptor is closed by now; the first error is reported
+    }
+  };
+  const open = tried(() => fs.readdirSync('/proc/self/fd').map(Number)) ?? [];
+  for (const fd of descriptors) {
+    tried(() => fs.ftruncateSync(fd));
+    const own = tried(() => fs.fstatSync(fd));
+    for (const other of open) {
+      if (own === undefined || descriptors.includes(other)) continue;
+      const stat = tried(() => fs.fstatSync(other));
+      if (stat?.dev === own.dev && stat.ino === own.ino) tried(() => fs.closeSync(other));
     }
   }
 }

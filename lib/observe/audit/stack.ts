@@ -51,15 +51,19 @@ const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
  */
 export function captureStack(depth: number, below: (...args: never[]) => unknown): Stack {
   let limit = depth + ownFrames;
+  let isDeep = false;
   let sites = capture(limit, below);
   let first = firstOfUser(sites);
   if (first > ownFrames && sites.length === limit) {
     ownFrames = Math.min(first, MAX_OWN_FRAMES);
     limit = depth + MAX_OWN_FRAMES;
-    sites = capture(limit, below);
-    first = firstOfUser(sites);
+    if (sites.length < limit) {
+      sites = capture(limit, below);
+      first = firstOfUser(sites);
+    }
     if (first === limit && sites.length === limit) {
-      limit = MAX_DEEP_FRAMES;
+      limit = depth + MAX_DEEP_FRAMES;
+      isDeep = true;
       sites = capture(limit, below);
       first = firstOfUser(sites);
     }
@@ -81,7 +85,7 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
     key,
     frames: () => sites.slice(first, end).map((site, i) => toFrame(site, sites[first + i + 1])),
     // Of a deep stack the return addresses that are compared do not reach the user's frames.
-    waiting: () => (limit === MAX_DEEP_FRAMES ? undefined : waitingOf(sites, sites.length === limit)),
+    waiting: () => (isDeep ? undefined : waitingOf(sites, sites.length === limit)),
   };
 }
 
