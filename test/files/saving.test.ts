@@ -288,7 +288,7 @@ test('the error for a disposed tensor says where it is', () => {
     () => torch.npz.save({ weight: gone }, at('gone.npz')),
   ].map((save) => (thrown(save) as Error).message);
   expect(texts).toEqual([
-    "save: argument 'value.layers[0].weight': the tensor was disposed",
+    "saveToBuffer: argument 'value.layers[0].weight': the tensor was disposed",
     "safetensors.save: argument 'tensors.weight': the tensor was disposed",
     "npz.save: argument 'tensors.weight': the tensor was disposed",
   ]);
