@@ -56,7 +56,7 @@ test.each([20, 40, 60, 80, 81, 100, 200])('lines of %d columns', (columns) => {
   expect(lines.length).toBeGreaterThan(23);
   expect(lines.some((line) => line.includes('3 of 5'))).toBe(true);
   if (columns < 80) return;
-  expect(lines[0]).toMatch(/^ +time +tensors +storages +live +allocated +not in JS +rss$/);
+  expect(lines[0]).toMatch(/^ +time +tensors +storages +live +libtorch +not in JS +rss$/);
   expect(lines[19]).toMatch(columns >= 100 ? / [▁-█]{16}$/ : / [▁-█]{6,7}$/);
   expect(lines.some((line) => line.includes('1,234,567,890 '))).toBe(true);
 });
