@@ -54,29 +54,6 @@ function keeping(
   return builder.end();
 }
 
-test('many tensors that carry a graph each: losses in a list', () => {
-  const report = reportOf(keeping(({ i, builder }) => builder.graphs({ site: 1, tensors: i, nodes: 40 })));
-  expect(report.sites[0]!.cause).toEqual({
-    kind: 'kept-graphs',
-    text: '60 tensors have an autograd graph, the largest of 40 nodes',
-    remedy: 'use detach() or item() before you keep a value',
-  });
-  expect(shown(report)).toContain('Cause: 60 tensors have an autograd graph, the largest of 40 nodes; use detach()');
-});
-
-test('a value that is extended in each step, or inputs that grow', () => {
-  const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]);
-  for (let i = 1; i <= ROUNDS; i++) {
-    const liveBytes = 4096 * i;
-    builder.tick({ ms: i * MS }, [{ site: 1, liveTensors: 1, liveBytes, allocatedTensors: i, oldestBirthMs: i * MS }]);
-  }
-  const report = reportOf(builder.end());
-  expect(report.sites[0]).toMatchObject({
-    verdict: 'leak',
-    cause: { kind: 'larger-tensors', text: 'its tensors become larger, not more: from 32.0 KiB to 212.0 KiB each' },
-  });
-});
-
 test('small views that hold large storages: their sizes, and clone() as the remedy', () => {
   const report = reportOf(
     keeping(({ i, builder }) =>

@@ -1,6 +1,6 @@
 /** Atomically written files: temporary names, permissions, and partial writes of Node. */
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { codeOf, LIB, ROOT, thrown, torch } from '../support/torch';
 
@@ -146,9 +146,8 @@ describe('beside the file', () => {
 
   test('a failure does not change the old file, and leaves nothing beside it', () => {
     fs.writeFileSync(file(), 'old');
-    const spy = jest.spyOn(require('node:fs'), 'fsyncSync').mockImplementation(() => {
-      throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
-    });
+    const { native } = require(path.join(LIB, 'addon/native.js'));
+    const spy = jest.spyOn(native, 'syncFile').mockReturnValue(constants.errno.ENOSPC);
     try {
       for (const write of [
         () => save(file()),
