@@ -26,7 +26,7 @@ struct ObjectList {
 // v8::Isolate of Node 20 to 26 takes 63 to 71 KB up to the lists.
 constexpr size_t kWords = 16'384;
 constexpr size_t kWordsAtOnce = 512, kPairWords = 6;
-constexpr size_t kMinObjects = 1'000, kMaxObjects = 1'000'000;
+constexpr size_t kMinObjects = 100, kMaxObjects = 1'000'000;
 
 // v8::GCType.
 constexpr int kScavenge = 1;

@@ -29,7 +29,7 @@ test('scavenges that the library requests are shortened, others and full collect
     ['--expose-gc'],
   );
   expect(ours).toBeGreaterThan(20);
-  expect(objects).toBeGreaterThan(5_000); // in Node 20 to 26: 11,000 to 14,000
+  expect(objects).toBeGreaterThan(1_000); // in Node 20 to 26: 11,000 to 14,000; in Debian's 20.19: 1,600
   expect(short).toEqual([0, 1, 0, 0, 0]);
 });
 
