@@ -68,7 +68,7 @@ std::atomic<bool> has_stopped{false};
 
 }  // namespace
 
-size_t Pool::default_threads() noexcept {
+size_t Pool::default_threads() {
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   return std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
 }

@@ -48,7 +48,7 @@ class Pool {
   using Start = std::function<std::thread(std::function<void()>)>;
 
   // Of the process's pool, unless a program sets another number.
-  static size_t default_threads() noexcept;
+  static size_t default_threads();
   // Throws if the system allows too few threads.
   static Pool& process();
   // Null if it was not needed yet.
