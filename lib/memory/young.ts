@@ -1,8 +1,8 @@
 /**
  * How many new bytes may await the next scavenge. A scavenge has a fixed cost (25 to 100 µs: code and data of V8 that large
- * tensors have pushed out of the processor's caches), so few bytes are expensive; the garbage of many bytes is no longer in the caches
- * when its blocks are reused, so many are expensive too. The balance depends on the machine, the heap and the ops. So twice as
- * many bytes and half as many are tried now and then, and kept where the program takes less time for each new byte.
+ * tensors have pushed out of the processor's caches), so few bytes are expensive; the garbage of many bytes is no longer in the
+ * caches when its blocks are reused, so many are expensive too. The balance depends on the machine, the heap and the ops. So twice
+ * as many bytes and half as many are tried now and then, and kept where the program takes less time for each new byte.
  */
 
 const MIB = 1024 * 1024;
@@ -16,6 +16,8 @@ const WINDOW = 8;
 const GAIN = 0.95;
 /** Windows between two trials: more after each trial that is not kept. */
 const MAX_PAUSE = 64;
+/** A change of the time per byte by more than this share of it. */
+const CHANGED = 0.5;
 /** Where scavenges take a smaller share of the time, more of them cost little, and save memory. */
 const LOW = 0.05;
 
@@ -134,6 +136,8 @@ export class YoungBytes {
       this.#settle(this.#usual / 2);
       return;
     }
+    // Other ops than before: the trials that were not kept say nothing about them.
+    if (Math.abs(perByte - this.#before) > CHANGED * this.#before) this.#pause = this.#untilTrial = 1;
     this.#before = perByte;
     if (--this.#untilTrial > 0) return;
     const next = this.#usual * this.#factor;

@@ -63,6 +63,12 @@ test('it follows a program whose ops change', () => {
   for (const mib of [LEAST, 4 * LEAST, LEAST]) expect(mostly(uses(young, 4_000, fits(mib)))).toBe(mib);
 });
 
+test('after long steady work it follows soon: other ops take another time per byte', () => {
+  const young = new YoungBytes();
+  uses(young, 8_000, { of: (bytes) => ({ elapsed: bytes * (bytes <= MIN_YOUNG_BYTES ? 1 : 1.6), cost: MIB / 2 }) });
+  expect(mostly(uses(young, 240, { of: (bytes) => ({ elapsed: 3 * bytes, cost: 4 * MIB }) }))).toBeGreaterThan(LEAST);
+});
+
 test('one slow scavenge in a window does not decide', () => {
   let times = 0;
   const slow: Model = { of: (bytes) => ({ elapsed: bytes, cost: times++ % 8 === 3 ? 50 * MIB : MIB / 20 }) };
