@@ -64,7 +64,7 @@ bool read_memory(const void* from, void* to, size_t bytes) noexcept {
 #endif
 }
 
-// Whether the words are a list of many objects whose last element, and no other end, is `undefined`.
+// Whether the words are a list of many objects whose last element, but not the first, is `undefined`.
 bool is_snapshot_list(const ObjectList& list, Tagged undefined) noexcept {
   const auto address = reinterpret_cast<uintptr_t>(list.begin);
   if (address == 0 || address % alignof(Tagged) != 0 || list.end <= list.begin || list.capacity < list.end)
@@ -95,8 +95,8 @@ ObjectList* find_lists(void* isolate, Tagged undefined) noexcept {
   return found;
 }
 
-// Lifetime: the thread's; its isolate ends before. Thread: the isolate's. Between the prologue and the epilogue of a
-// short scavenge the first elements of the lists are here, at all other times in the lists.
+// Lifetime: the thread's, which has one isolate; that ends before. Thread: the isolate's. Between the prologue and the
+// epilogue of a short scavenge the first elements of the lists are here, at all other times in the lists.
 class SnapshotLists {
  public:
   size_t shorten(napi_value undefined) noexcept {

@@ -1,15 +1,15 @@
 // A scavenge that does not visit the objects of V8's startup snapshot.
 //
 // An isolate has two lists of them, 11,000 to 13,000 objects, for contexts that are made later (1,600 in Debian's Node
-// 20.19, which is built without a snapshot of its own). V8 visits each of these
-// roots in every scavenge, which is two thirds of the time that one takes in a small heap (70 of 100 µs with Node 26),
-// and more once large tensors have pushed the lists out of the processor's caches. All are old objects, which a
-// scavenge neither moves nor frees. V8's loop ends at the first `undefined`, so the first element is `undefined` during
-// the scavenge, and itself again before the program runs (bench/PROFILES.md).
+// 20.19, which is built without a snapshot of its own). V8 visits each of these roots in every scavenge, which is half
+// of the time that one takes in a small heap or more (bench/PROFILES.md), and costs more once large tensors have pushed
+// the lists out of the processor's caches. All are old objects, which a scavenge neither moves nor frees. V8's loop
+// ends at the first `undefined`, so the first element is `undefined` during the scavenge, and itself again before the
+// program runs.
 //
-// A full collection in that time would free the objects. V8 runs none inside a scavenge, but the callbacks of other
-// addons may: V8 calls those for the beginning in the order of their registration, and ours is registered last, just
-// before.
+// A full collection in that time would free the objects. V8 runs none inside a scavenge, but a callback of another
+// addon might. V8 calls prologue callbacks in the order of their registration, so ours is registered anew just before,
+// as the last one. An epilogue callback that was registered before ours must not run a full collection.
 #pragma once
 
 #include <node_api.h>
