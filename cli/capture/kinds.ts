@@ -30,6 +30,8 @@ const OWNERS = ['unknown', 'collector', 'kept', 'scope'] as const;
 const WORDS = [4, 8, 12, 24, 28, 32, 40, 44];
 const BYTES = 4 * WORDS.length;
 const MIN_SLOTS = 256;
+/** So many are kept as objects, too. */
+const MAX_READ = 65_536;
 /** Up to this number, kinds are kept whether they are in use or not. */
 const MIN_SWEEP = 65_536;
 
@@ -40,6 +42,8 @@ export class Kinds {
   /** Hash table of number + 1, 0 if free; linear probing, at most half full. */
   private index = new Int32Array(0);
   private count = 0;
+  /** Those that were asked for, which is once for each of their tensors. */
+  private read: (Kind | undefined)[] = [];
 
   get size(): number {
     return this.count;
@@ -70,7 +74,13 @@ export class Kinds {
     return this.count - 1;
   }
 
-  at(number: number): Kind {
+  at(number: number): Readonly<Kind> {
+    if (number >= MAX_READ) return this.readAt(number);
+    this.read[number] ??= this.readAt(number);
+    return this.read[number];
+  }
+
+  private readAt(number: number): Kind {
     const { rows } = this;
     const at = number * BYTES;
     return {
@@ -89,7 +99,7 @@ export class Kinds {
     };
   }
 
-  all(): Kind[] {
+  all(): Readonly<Kind>[] {
     return Array.from({ length: this.count }, (_, number) => this.at(number));
   }
 
@@ -103,6 +113,7 @@ export class Kinds {
       numbers[number] = kept++;
     }
     this.count = kept;
+    this.read = [];
     this.reindex();
     return numbers;
   }

@@ -1,7 +1,8 @@
 /** For each part of the recording: what was allocated in it and was still live at its end. */
 import type { Capture } from '../capture/capture';
 import { deviceName } from '../capture/format';
-import { type Lifetime, placeOf } from '../capture/lifetimes';
+import { IdMap } from '../capture/id-map';
+import type { Lifetime } from '../capture/lifetime-counts';
 import type { Series } from '../capture/records';
 
 /** Captures with more live tensors have no ranges. */
@@ -28,14 +29,19 @@ export class Kept {
     if (!isWhole || count > MAX_LIVE || (count === 0 && (ticks.at(-1)?.tensors ?? 0) > 0)) return undefined;
     const kept = new Kept(ms);
     for (const { live, lifetimes, siteId, startMs } of details) {
-      const keyOf = (place: number) => {
-        const [type, index] = [((place & 0xff) << 24) >> 24, ((place & 0xff00) << 16) >> 24];
-        return `${siteId(Math.floor(place / 0x10000))} ${deviceName(type, index)}`;
+      const known = new IdMap<Counts>();
+      const countsOf = (place: number) => {
+        let counts = known.get(place);
+        if (counts === undefined) {
+          const [type, index] = [((place & 0xff) << 24) >> 24, ((place & 0xff00) << 16) >> 24];
+          counts = kept.countsOf(`${siteId(Math.floor(place / 0x10000))} ${deviceName(type, index)}`);
+          known.set(place, counts);
+        }
+        return counts;
       };
-      for (const [place, its] of lifetimes!) for (const one of its) kept.add(keyOf(place), one, startMs);
+      for (const one of lifetimes!) kept.add(countsOf(one.place), one, startMs);
       for (let row = 0; row < live.size; row++) {
-        const birth = live.at(row);
-        for (const one of lifetimes!.live(birth)) kept.add(keyOf(placeOf(birth)), one, startMs);
+        for (const one of lifetimes!.live(live.at(row))) kept.add(countsOf(one.place), one, startMs);
       }
     }
     return kept;
@@ -63,18 +69,21 @@ export class Kept {
     ]);
   }
 
-  private add(key: string, { bornMs, fromMs, diedMs, tensors, bytes }: Lifetime, startMs: number): void {
-    const [born, from, died] = [bornMs, fromMs, diedMs].map((ms) => firstFrom(this.ms, startMs + ms)) as [
-      number,
-      number,
-      number,
-    ];
-    if (from >= died) return; // at no point live
+  /** `key`: site and device. */
+  private countsOf(key: string): Counts {
     let counts = this.places.get(key);
     if (counts === undefined) {
       counts = new Map();
       this.places.set(key, counts);
     }
+    return counts;
+  }
+
+  private add(counts: Counts, { bornMs, fromMs, diedMs, tensors, bytes }: Lifetime, startMs: number): void {
+    const born = firstFrom(this.ms, startMs + bornMs);
+    const from = fromMs === bornMs ? born : firstFrom(this.ms, startMs + fromMs);
+    const died = firstFrom(this.ms, startMs + diedMs);
+    if (from >= died) return; // at no point live
     add(counts, (born * RADIX + from) * RADIX + died, tensors, bytes);
   }
 }
