@@ -28,7 +28,9 @@ struct Flags {
     return first + *length > kRoom ? nullptr : ints + first;
   }
 
-  static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
+  // Of `collect`: nothing is due; so many bytes are new that JavaScript should see whether a scavenge is due; a full
+  // collection is; a scavenge is, and the next op runs it, before its result is allocated.
+  static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2, kBeforeOp = 3;
   // Of `recording`: ops whose results are tensors; all ops; all ops, and the last one's result is not a tensor; like
   // the first, for calls inside the function of torch.run.
   static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3, kBody = 4;
@@ -60,6 +62,7 @@ inline constexpr FlagName kCollectValues[] = {
     {"None", Flags::kNone},
     {"Scavenge", Flags::kScavenge},
     {"All", Flags::kCollectAll},
+    {"BeforeOp", Flags::kBeforeOp},
 };
 inline constexpr FlagName kRecordingValues[] = {
     {"Off", Flags::kOff},       {"TensorOps", Flags::kTensorOps},

@@ -251,8 +251,10 @@ export interface Native extends AuditNative {
   allocatedBytes(): number;
   /** The number of allocations of libtorch's CPU allocator so far. */
   allocations(): number;
-  /** The callback for an allocation inside an op that needs memory. */
-  setCollector(collect: () => void): void;
+  /** `all`: for an allocation inside an op that needs memory. `due`: for an op, when `flags[Flag.Collect]` is `BeforeOp`. */
+  setCollectors(all: () => void, due: () => void): void;
+  /** Frees what collections inside the op in progress found, except what the op uses. */
+  freeQueued(): void;
   /**
    * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h). Returns
    * their number; 0 if they were not found.

@@ -92,7 +92,7 @@ export function scavenge(): void {
   gc(MINOR);
 }
 
-native.setCollector(collectAll);
+native.setCollectors(collectAll, scavengeBeforeOp);
 
 /** New bytes at which native code sets the flag (native/env/env_state.cpp). */
 const REQUEST_BYTES = MIN_YOUNG_BYTES;
@@ -117,11 +117,29 @@ function isDue(): boolean {
   return grown >= young.bytes;
 }
 
+/**
+ * Where a program allocates less than 1,000 bytes of JavaScript per ms, V8 makes its young generation smaller after each scavenge,
+ * and larger again in the next: six calls of mprotect and page faults, which cost more than the scavenge. So a few bytes are
+ * allocated for a program whose ops take that long, but not for one that hardly makes tensors.
+ */
+const WORDS_PER_MS = 250;
+const MAX_MS = 20;
+/** Here, so that V8's compiler does not leave the allocation out. */
+const spare: { words: unknown } = { words: undefined };
+
+function keepYoungSpace(elapsedMs: number): void {
+  if (elapsedMs > MAX_MS) return;
+  spare.words = new Array(Math.ceil(WORDS_PER_MS * elapsedMs) + 1);
+  spare.words = undefined;
+}
+
 /** A scavenge of the young objects, and what it says about the next one. */
-function scavengeMeasured(): void {
+function scavengeMeasured(isInOp: boolean): void {
   const from = now();
   const before = native.allocatedBytes();
+  keepYoungSpace(from - endedAt);
   scavenge();
+  if (isInOp) native.freeQueued();
   native.sweepShared();
   const after = native.allocatedBytes();
   young.add({ elapsed: from - endedAt, cost: now() - from, grown: before - bytesThen, freed: before - after });
@@ -136,23 +154,62 @@ function beginYoung(): void {
   reportedThen = native.reportedBytes();
 }
 
+/** Whether the scavenge that is due waits for the next op, and how many are not to wait. */
+let waits = false;
+let untilWait = 0;
+/** So many do not wait after one for which no op came: the program makes its tensors from files, arrays, models, … */
+const WITHOUT_OPS = 15;
+
+/**
+ * Whether the scavenge that is due may wait for the next op. There the last result is mostly garbage, so that the op's result can
+ * have its memory, as with reference counts. After an op its result is live, and the one before often is in a variable.
+ */
+function mayWait(): boolean {
+  if (waits) {
+    waits = false;
+    untilWait = WITHOUT_OPS;
+    return false;
+  }
+  if (untilWait > 0) {
+    untilWait--;
+    return false;
+  }
+  waits = true;
+  return true;
+}
+
+/** Native code calls it in an op, with its arguments converted and nothing allocated. */
+function scavengeBeforeOp(): void {
+  waits = false;
+  flags[Flag.Collect] = Collect.None;
+  scavengeMeasured(true);
+  if (isOldDue()) flags[Flag.Collect] = Collect.All; // after this op
+}
+
 let untilScavenge = YOUNG;
 let untilFull = MIN_OLD;
 let untilFullBytes = MIN_OLD_BYTES;
+
+const isOldDue = (): boolean => native.guards() >= untilFull || native.allocatedBytes() >= untilFullBytes;
 
 /** Call it for each tensor that the garbage collector owns. */
 export function countGuarded(): void {
   if (--untilScavenge > 0 && flags[Flag.Collect] === Collect.None) return;
   const full = flags[Flag.Collect] === Collect.All;
-  if (untilScavenge > 0 && !full && !isDue()) {
+  if (untilScavenge > 0 && !full && !waits && !isDue()) {
     flags[Flag.Collect] = Collect.None;
     return;
   }
+  if (untilScavenge > 0 && !full && mayWait()) {
+    flags[Flag.Collect] = Collect.BeforeOp;
+    return;
+  }
+  waits = false;
   untilScavenge = YOUNG;
   flags[Flag.Collect] = Collect.None;
   if (!full) {
-    scavengeMeasured();
-    if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
+    scavengeMeasured(false);
+    if (!isOldDue()) return;
   }
   collectAll();
   beginYoung();

@@ -76,6 +76,7 @@ void EnvState::close(void* self) noexcept {
   state->external_.flush();
   napi_delete_reference(state->env_, state->flags_ref_);
   if (state->collector_ != nullptr) napi_delete_reference(state->env_, state->collector_);
+  if (state->due_scavenge_ != nullptr) napi_delete_reference(state->env_, state->due_scavenge_);
   if (state->error_sink_ != nullptr) napi_delete_reference(state->env_, state->error_sink_);
   if (is_main_thread()) main_environment_has_ended();
   if (state->guards_ == 0) delete state;
@@ -153,16 +154,20 @@ void EnvState::note_refusal(std::string_view code, const std::string& message) n
   found->second->refused = message;
 }
 
-void EnvState::set_collector(napi_value function) {
-  if (collector_ != nullptr) napi_delete_reference(env_, collector_);
-  collector_ = nullptr;
-  napi_create_reference(env_, function, 1, &collector_);
+void EnvState::set_collectors(napi_value all, napi_value due) {
+  const auto refer = [this](napi_ref* reference, napi_value function) {
+    if (*reference != nullptr) napi_delete_reference(env_, *reference);
+    *reference = nullptr;
+    napi_create_reference(env_, function, 1, reference);
+  };
+  refer(&collector_, all);
+  refer(&due_scavenge_, due);
 }
 
-void EnvState::collect() noexcept {
+void EnvState::call_collector(napi_ref collector) noexcept {
   napi_value function = nullptr;
   napi_value receiver = nullptr;
-  if (collector_ == nullptr || napi_get_reference_value(env_, collector_, &function) != napi_ok ||
+  if (collector == nullptr || napi_get_reference_value(env_, collector, &function) != napi_ok ||
       napi_get_undefined(env_, &receiver) != napi_ok) {
     return;
   }

@@ -75,10 +75,11 @@ class EnvState {
   EndSentinel* end_sentinel() noexcept { return end_sentinel_; }
   void set_end_sentinel(EndSentinel* sentinel) noexcept { end_sentinel_ = sentinel; }
 
-  // The JS function that collects everything unreachable.
-  void set_collector(napi_value function);
-  // Calls it. Only inside an op.
-  void collect() noexcept;
+  // The JS functions that collect everything unreachable, and run the scavenge that is due (Flags::kBeforeOp).
+  void set_collectors(napi_value all, napi_value due);
+  // Call them. Only inside an op.
+  void collect() noexcept { call_collector(collector_); }
+  void scavenge() noexcept { call_collector(due_scavenge_); }
   // The next tensor owned by the collector starts a full collection. Any thread, while the environment is registered.
   void request_collection() noexcept {
     __atomic_store_n(&flags_->collect, handles::Flags::kCollectAll, __ATOMIC_RELAXED);
@@ -102,6 +103,7 @@ class EnvState {
 
  private:
   explicit EnvState(napi_env env);
+  void call_collector(napi_ref collector) noexcept;
   ~EnvState() = default;
   static void close(void* self) noexcept;
   static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
@@ -131,6 +133,7 @@ class EnvState {
   EndSentinel* end_sentinel_ = nullptr;  // owned by its finalizer
   bool borrowed_ = false;
   napi_ref collector_ = nullptr;
+  napi_ref due_scavenge_ = nullptr;
   uint64_t young_requested_at_ = 0;  // allocatedBytes when a young collection was last requested
   uint64_t soft_collect_above_ = 0;  // under a memory limit: no full collection until allocatedBytes exceed this
   bool closed_ = false;

@@ -126,4 +126,19 @@ bool free_unreachable(uint64_t) noexcept {
   return freed != 0;
 }
 
+void scavenge_before_op(EnvState& state) noexcept {
+  const HandleScope scope(state.env());
+  if (!scope.is_open()) return;
+  thread_is_freeing = true;
+  state.scavenge();
+  thread_is_freeing = false;
+}
+
+void free_queued(EnvState& state) noexcept {
+  try {
+    state.slots().drain_except(handles_in_use(state));
+  } catch (const std::bad_alloc&) {  // out of memory for the list of handles: the end of the op frees them
+  }
+}
+
 }  // namespace ltn

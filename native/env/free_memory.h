@@ -18,4 +18,12 @@ void unregister_environment(EnvState* state) noexcept;
 // any device.
 bool free_unreachable(uint64_t bytes) noexcept;
 
+// Runs the scavenge that is due. Thread: the environment's, inside an op whose arguments are converted, before it
+// allocates: its result may then have the block of the last one, which the processor's caches still have, and the peak
+// is that of reference counting.
+void scavenge_before_op(EnvState& state) noexcept;
+
+// Frees what finalizers queued since the op in progress began, except what it uses. Thread: the environment's.
+void free_queued(EnvState& state) noexcept;
+
 }  // namespace ltn

@@ -9,6 +9,7 @@
 #include "native/accounting/cpu_allocator.h"
 #include "native/accounting/storage_ledger.h"
 #include "native/cuda/caching_allocator.h"
+#include "native/env/free_memory.h"
 #include "native/exports/exports.h"
 #include "native/share/token_table.h"
 #include "native/v8/scavenges.h"
@@ -120,8 +121,14 @@ napi_value allocated_bytes(Call& call) {
 
 napi_value allocations(Call& call) { return write_double(call, static_cast<double>(accounting::cpu_allocations())); }
 
-napi_value set_collector(Call& call) {
-  call.state.set_collector(call.arguments[0]);
+napi_value set_collectors(Call& call) {
+  call.state.set_collectors(call.arguments[0], call.arguments[1]);
+  return nullptr;
+}
+
+// freeQueued(): for the scavenge before an op.
+napi_value free_queued(Call& call) {
+  ltn::free_queued(call.state);
   return nullptr;
 }
 
@@ -155,7 +162,8 @@ const Export kMemoryExports[] = {
     exported_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
     exported_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
     exported_body<&allocations, 0>("allocations", "allocations() -> int"),
-    exported_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
+    exported_body<&set_collectors, 2>("setCollectors", "setCollectors(function all, function due) -> ()"),
+    exported_body<&free_queued, 0>("freeQueued", "freeQueued() -> ()"),
     exported_body<&shorten_scavenge, 0>("shortenScavenge", "shortenScavenge() -> int"),
     exported_body<&short_scavenges, 0>("shortScavenges", "shortScavenges() -> int"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),

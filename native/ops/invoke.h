@@ -8,6 +8,7 @@
 
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
+#include "native/env/free_memory.h"
 #include "native/ops/record.h"
 
 namespace ltn {
@@ -38,6 +39,9 @@ struct Invoker<R(A...)> {
   static napi_value convert_and_call([[maybe_unused]] Call& c, std::index_sequence<I...>) {
     // Braces: converted from left to right, so that the first invalid argument is reported.
     [[maybe_unused]] Holders holders{{FromJs<A>(c, I)}...};
+    if (__builtin_expect(c.state.flags().collect == handles::Flags::kBeforeOp, 0) && c.outer == nullptr) {
+      scavenge_before_op(c.state);
+    }
     const auto function = reinterpret_cast<R (*)(A...)>(c.row->function);
     if constexpr (std::is_void_v<R> || returns_its_argument<R>) {
       call_function(function, holders, std::index_sequence<I...>{});

@@ -161,7 +161,7 @@ test('impossible sizes are refused at once', async () => {
     const { native } = require(${JSON.stringify(`${LIB}/addon/native.js`)});
     const held = [torch.ones([1024])]; // where nothing is allocated, nothing is collected
     let collections = 0;
-    native.setCollector(() => { collections++; });
+    native.setCollectors(() => { collections++; }, () => {});
     const impossible = [codeOf(() => torch.empty([2 ** 46])), collections];
     torch.setMemoryLimit(torch.memory().allocatedBytes);
     answer({ impossible, limited: [codeOf(() => torch.empty([1024])), collections], held: held.length });
