@@ -8,6 +8,6 @@ export function checkDevice(captures: Capture[], wanted: string | undefined): vo
   if (wanted === undefined) return;
   const there = new Set(captures.flatMap(({ series }) => [...series.values()].map(({ device }) => device)));
   if ([...there].some((device) => deviceMatches(device, wanted))) return;
-  const found = there.size === 0 ? 'no sites' : `only sites of ${[...there].sort().join(', ')}`;
-  throw new UsageError(`--device ${wanted}: the capture has ${found}`);
+  const known = there.size === 0 ? 'but it has no sites' : [...there].sort().join(', ');
+  throw new UsageError(`--device ${wanted}: expected a device of the capture (${known})`);
 }

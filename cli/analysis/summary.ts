@@ -81,7 +81,7 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
   const { rate, low, high } = forecast(leaks, process.rss);
   const msAt = (bytesPerMinute: number) =>
     bytesPerMinute > 0 && last !== undefined
-      ? Math.round((Math.max(0, limit.bytes - last.rss) / bytesPerMinute) * 60_000)
+      ? Math.round((Math.max(0, limit.bytes - last.rss) / bytesPerMinute) * MINUTE_MS)
       : null;
   return {
     command: start?.command ?? '',
@@ -135,7 +135,7 @@ function retained(tick: Capture['ticks'][number]): number {
 
 /**
  * The growth if it is judged a leak. A process grows most at its start, so the rate is that of the second half where that is
- * smaller. A few large steps may have a rate of 0 there: then that of all rounds counts.
+ * smaller. Growth in a few large steps may have a slope of 0 in the second half; then the rate of all rounds is used.
  */
 function growth(capture: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): Growth {
   const ticks = undisturbed(capture);

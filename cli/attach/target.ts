@@ -14,7 +14,7 @@ export interface Target extends Listener {
 
 /** A stopped process cannot answer. */
 export class StoppedError extends UsageError {
-  /** `listens`: whether it has loaded the library. */
+  /** `listens`: whether the library in it listens. */
   constructor(
     pid: number,
     readonly listens: boolean,
@@ -91,7 +91,7 @@ function whyUnreachable(pid: number): string {
   const environment = read(`/proc/${pid}/environ`).split('\0');
   return whySilent(pid, {
     loaded: hasLoaded(pid),
-    child: childrenOf(pid).find(hasLoaded),
+    child: descendantsOf(pid).find(hasLoaded),
     refuses: environment.includes('LIBTORCH_NODE_ATTACH=0'),
     ageMs: ageOf(pid),
   });
@@ -101,12 +101,12 @@ const hasLoaded = (pid: number): boolean =>
   /\/libtorch_node[^/]*\.node(?: \(deleted\))?$/m.test(read(`/proc/${pid}/maps`));
 
 /** The most processes that are looked at. */
-const MAX_CHILDREN = 1000;
+const MAX_DESCENDANTS = 1000;
 
 /** The processes that it has started, and those that they have, the nearest first; none where the kernel does not list them. */
-function childrenOf(pid: number): number[] {
+function descendantsOf(pid: number): number[] {
   const all = [pid];
-  for (let i = 0; i < all.length && all.length <= MAX_CHILDREN; i++) {
+  for (let i = 0; i < all.length && all.length <= MAX_DESCENDANTS; i++) {
     for (const thread of threadsOf(all[i]!)) {
       const children = read(`/proc/${all[i]}/task/${thread}/children`).split(' ').filter(Boolean).map(Number);
       all.push(...children.filter((child) => !all.includes(child)));

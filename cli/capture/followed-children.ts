@@ -27,8 +27,8 @@ export class FollowedChildren {
   read(ended: (capture: Capture) => void = () => {}): { running: Capture[]; unread: number } {
     const { parts, capture } = this.own;
     // After joining, and in captures of `attach`, there are no files of children.
-    const alone = parts.length > 1 || capture.start === undefined || capture.start.attached === true;
-    for (const { file, pid } of alone ? [] : this.found()) {
+    const hasNoFiles = parts.length > 1 || capture.start === undefined || capture.start.attached === true;
+    for (const { file, pid } of hasNoFiles ? [] : this.found()) {
       if (!this.ended.has(file) && !this.running.has(file)) this.running.set(file, { pid, follower: undefined });
     }
     const running: Capture[] = [];
@@ -38,9 +38,9 @@ export class FollowedChildren {
       const isGone = hasEnded(captured?.start?.pid ?? child.pid);
       if (isGone && captured !== undefined) captured = this.readOne(file, child); // it may have written since
       const { start, end } = captured ?? {};
-      const others = start !== undefined && isBefore(start.clockMs, capture.start?.clockMs); // of an earlier run
-      if (alone || others || end !== undefined || isGone) {
-        if (captured?.start !== undefined && !alone && !others) ended(captured);
+      const isOfEarlierRun = start !== undefined && isBefore(start.clockMs, capture.start?.clockMs);
+      if (hasNoFiles || isOfEarlierRun || end !== undefined || isGone) {
+        if (captured?.start !== undefined && !hasNoFiles && !isOfEarlierRun) ended(captured);
         child.follower?.close();
         this.running.delete(file);
         this.ended.add(file);

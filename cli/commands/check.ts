@@ -38,18 +38,21 @@ export function checkCommand(done: (status: number) => void): Command {
     .option('--warmup <rounds>', 'rounds of the capture to skip (default: a quarter, at least 8)', parseCount)
     .option('--max-live <bytes>', 'also fail if more is live at the end, e.g. 64MiB', parseBytes)
     .option('--max-age <duration>', 'also fail if a live tensor is older, e.g. 60s', parseDuration)
-    .option('--baseline <file>', 'known leaks, which fail only if they are more than twice as fast ("tolerance")')
+    .option('--baseline <file>', 'known leaks, which fail only if they grow more than "tolerance" (2) times as fast')
     .option('--write-baseline <file>', 'write the leaks of this capture to a baseline, and let them pass')
     .option('--suppressions <file>', 'sites to ignore, each with a reason')
     .option('--junit <file>', 'also write the result as JUnit XML')
     .option('--sarif <file>', 'also write the result as SARIF 2.1.0')
-    .option('--redact-sources', 'remove names of files and functions, to share the output')
+    .option(
+      '--redact-sources',
+      'remove the names of files, functions, labels and marks, and the command, to share the output',
+    )
     .addHelpText(
       'after',
       `
 Baseline and suppressions are JSON. File names in them are relative to the
 working folder. A known leak is matched by its line, or by its function if lines
-have moved, and may be twice as fast ("tolerance"). A suppression may have a
+have moved, and may grow "tolerance" (2) times as fast. A suppression may have a
 "line", a "function", and "until", the last day on which it applies; * and ** in
 "file" match within and across folders:
 

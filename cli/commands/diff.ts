@@ -29,7 +29,7 @@ export function diffCommand(done: (status: number) => void): Command {
     .option('--normalize', "scale B's figures by the ratio of tensors made, for runs of different length or load")
     .option('--json <file>', "also write the difference as JSON ('-': to stdout, instead of the text)")
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
-    .option('--redact-sources', 'remove names of files and functions')
+    .option('--redact-sources', 'remove the names of files, functions, labels and marks')
     .addHelpText(
       'after',
       `

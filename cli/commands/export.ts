@@ -32,7 +32,7 @@ export function exportCommand(done: (status: number) => void): Command {
         .default('live'),
     )
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
-    .option('--redact-sources', 'remove names of files and functions')
+    .option('--redact-sources', 'remove the names of files, functions, labels and marks')
     .addHelpText(
       'after',
       `

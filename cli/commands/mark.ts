@@ -7,7 +7,7 @@ const MAX_CHARACTERS = 200;
 
 export function markCommand(done: (status: number) => void): Command {
   return new Command('mark')
-    .description('Adds a mark to the capture of a recorded process (by `attach` or `run`).')
+    .description('Adds a mark to the capture of a process that `attach` or `run` records.')
     .argument('<pid>', 'process id')
     .argument('<name>', 'name of the mark, for example of a deployment')
     .addHelpText(

@@ -37,7 +37,10 @@ export function reportCommand(done: (status: number) => void): Command {
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
     .option('--by <label>', 'also show what was made and is held per value of a label (torch.audit.label)')
     .option('--all-frames', 'also show the frames of libraries in stacks')
-    .option('--redact-sources', 'remove names of files and functions, to share the output')
+    .option(
+      '--redact-sources',
+      'remove the names of files, functions, labels and marks, and the command, to share the output',
+    )
     .addHelpText(
       'after',
       `

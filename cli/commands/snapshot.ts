@@ -16,7 +16,7 @@ export function snapshotCommand(done: (status: number) => void): Command {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nThe process is not paused, and its event loop may be blocked.\n\nExit status: 0, or 2 if the process cannot be reached.',
+      '\nThe process is not paused. The command works even if its event loop is blocked.\n\nExit status: 0, or 2 if the process cannot be reached.',
     )
     .action(async (pid: string, { json }: { json?: boolean }) => {
       const snapshot = await withProcess(pid, takeSnapshot);

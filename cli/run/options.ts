@@ -33,8 +33,8 @@ export function modeOptions(command: Command): Command {
     .addOption(
       new Option(
         '--sample-bytes <bytes>',
-        'with --mode sample: mean bytes between samples; larger storages are always recorded (default: every tensor at first, later as many ' +
-          'as cost 0.25% of a processor, 512KiB at most)',
+        'with --mode sample: mean bytes between samples; larger storages are always recorded (default: every storage at first, later a distance ' +
+          'that costs about 0.25% of a processor, at most 512KiB)',
       ).argParser(parseBytes),
     )
     .option('--frames <n>', 'frames per stack, 1 to 64; fewer cost less', parseFrames, 16)
@@ -49,7 +49,10 @@ function parseInterval(text: string): number {
 
 export function intervalOption(command: Command): Command {
   return command.addOption(
-    new Option('--interval <duration>', 'time between live lines, e.g. 500ms')
+    new Option(
+      '--interval <duration>',
+      'time between live lines, e.g. 500ms; the rounds of the capture take a quarter of it, from 100ms to 1s',
+    )
       .argParser(parseInterval)
       .default(1000, '1s'),
   );

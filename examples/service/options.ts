@@ -32,7 +32,7 @@ export interface Options {
 
 /** By name on the command line: the default and the description. */
 const numbers = {
-  port: [8080, '0 takes a free one'],
+  port: [8080, 'port to listen on; 0: a free one'],
   workers: [0, 'processes that run the model; 0: this one does'],
   threads: [Math.max(1, os.availableParallelism() - 1), 'batches at the same time in one process'],
   'max-batch': [32, 'requests in one batch'],
@@ -51,12 +51,12 @@ export const usage = `usage: node main.js --model FILE [--host 127.0.0.1] [optio
 ${Object.entries(numbers)
   .map(([name, [value, text]]) => `  --${`${name} N`.padEnd(17)}${text} (${value})`)
   .join('\n')}
-  --loader MODULE     a program with a loadModel as in model.ts, for other files than TorchScript
+  --loader MODULE     a module that exports loadModel, as model.ts does; for files other than TorchScript
   --scripted          run TorchScript as it is, without measuring its optimised form
-  --off-loop          run each batch off the event loop, also of a model that takes less than a millisecond
+  --off-loop          run each batch on a thread of torch's pool, even if a batch of 32 takes less than 2 ms
   --verdict           record tensors, and give the verdict of leak-audit in /metrics`;
 
-/** @throws an Error with the wrong option */
+/** @throws an Error that names the wrong option, or has the usage */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
     args,
@@ -78,8 +78,9 @@ export function readOptions(args: string[]): Options {
     const text = values[name];
     const value = text === undefined ? numbers[name][0] : Number(text);
     const least = name === 'port' || name === 'workers' || name === 'max-wait' || name === 'drain' ? 0 : 1;
-    if (text?.trim() === '' || !Number.isInteger(value) || value < least || value > 1e6) {
-      throw new Error(`--${name}: expected an integer from ${least} to 1000000, got ${text}`);
+    const most = name === 'port' ? 65_535 : 1_000_000;
+    if (text?.trim() === '' || !Number.isInteger(value) || value < least || value > most) {
+      throw new Error(`--${name}: expected an integer from ${least} to ${most}, got ${text}`);
     }
     return value;
   };

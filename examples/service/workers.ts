@@ -11,8 +11,8 @@ import type { WorkerSettings } from './messages';
 import type { ModelFile } from './model';
 import { WorkerProcess } from './worker-process';
 
-/** The first restart is immediate; while workers die young, later ones are delayed more and more. */
-const FIRST_WAIT_MS = 100;
+/** The first restart is immediate. While workers die young, the waits double: 200 ms, 400 ms, … */
+const BASE_WAIT_MS = 100;
 const MAX_WAIT_MS = 5000;
 const YOUNG_MS = 10_000;
 
@@ -54,11 +54,13 @@ export class Workers implements Backend {
   /** One worker tests the file first: if the file crashes it, the worker restarts with the previous model. */
   async load(file: ModelFile): Promise<void> {
     const first = this.#model === undefined ? this.#places[0] : this.#places.find(({ ready }) => ready);
-    if (first === undefined) throw new Unavailable('WORKER_GONE', 'no worker is there now');
+    if (first === undefined) throw new Unavailable('WORKER_GONE', 'no worker is ready');
     try {
       await first.process.ask('load', file);
     } catch (error) {
-      throw error instanceof Unavailable ? new ModelRefused(`it ended the worker: ${error.message}`) : error;
+      throw error instanceof Unavailable
+        ? new ModelRefused(`the model file ended the worker: ${error.message}`)
+        : error;
     }
     this.#model = file;
     this.#open(first);
@@ -84,7 +86,7 @@ export class Workers implements Backend {
 
   async infer(images: Tensor): Promise<Inferred> {
     const place = this.#places.find(({ ready, busy }) => ready && !busy);
-    if (place === undefined) throw new Unavailable('WORKER_GONE', 'no worker is there now');
+    if (place === undefined) throw new Unavailable('WORKER_GONE', 'no worker is ready');
     const { process } = place;
     place.busy = true;
     try {
@@ -127,8 +129,8 @@ export class Workers implements Backend {
       place.ready = false;
       if (this.#closing) return;
       console.error(`worker ${place.process.pid} ended (${how}); another takes its place`);
-      wait = performance.now() - start > YOUNG_MS ? 0 : Math.min(MAX_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * wait));
-      if (wait > FIRST_WAIT_MS) await sleep(wait, undefined, { ref: false });
+      wait = performance.now() - start > YOUNG_MS ? 0 : Math.min(MAX_WAIT_MS, Math.max(BASE_WAIT_MS, 2 * wait));
+      if (wait > BASE_WAIT_MS) await sleep(wait, undefined, { ref: false });
       if (this.#closing) return;
       place.process = new WorkerProcess(this.#settings);
       place.busy = false;

@@ -24,7 +24,7 @@ export const dtypes: readonly DType[] = [...dtypeCodes.keys()] as DType[];
 export const layouts: readonly Layout[] = [...layoutCodes.keys()] as Layout[];
 export const memoryFormats: readonly MemoryFormat[] = [...memoryFormatCodes.keys()] as MemoryFormat[];
 
-/** PyTorch's aliases of dtypes: `torch.long` is `torch.int64`. The last exists only in libtorch 2. */
+/** PyTorch's aliases of dtypes: `torch.long` is `torch.int64`. `bit` is left out where libtorch has no `uint1`. */
 const otherNames: Readonly<Record<string, string>> = {
   half: 'float16',
   float: 'float32',

@@ -10,7 +10,7 @@ import { allOf, isPromise, readEach } from './read-each';
 
 const FN = 'utils.data.StackDataset';
 
-/** Datasets by their names, or in order. */
+/** The datasets by name. */
 type Parts = Record<string, MapDataset | readonly any[] | Tensor>;
 
 const isNamed = (value: unknown): value is Parts =>

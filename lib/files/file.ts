@@ -40,7 +40,7 @@ export class RegularFile implements TensorSource {
   #fd: number | undefined;
   #mapped: Tensor | undefined;
 
-  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for anything but a regular file. */
+  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for an empty one and for anything but a regular file. */
   constructor(path: string, fail: (what: string) => Error, { mmap = false } = {}) {
     this.#fail = fail;
     demandRegular(path, fs.statSync(path), fail); // before open(), which may have effects on a device

@@ -1,12 +1,13 @@
-// What the recorder knows besides tensors: storages inside handles without their own, lines that opened scopes, tokens.
+// What the recorder knows besides tensors: storages that a handle owns without a tensor, lines that opened scopes,
+// tokens.
 #include <algorithm>
 
 #include "native/audit/recorder.h"
 
 namespace ltn::audit {
 
-// Each part is a record that is not live: it is in the list of its storage, so that its bytes count for its cell while
-// it is the oldest there, and in no other list.
+// Each part is a record that is not live, and only in the list of its storage. While it is the oldest record there, the
+// bytes of the storage count for the cell of the handle.
 void Recorder::holds(uint32_t id, const std::vector<Part>& parts, uint32_t capture) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (capture != capture_) return;
@@ -145,7 +146,7 @@ void Recorder::token_ended(uint32_t number, uint64_t bytes, bool taken, uint32_t
   dirty_tokens_[number] = tokens_changed_ = true;
 }
 
-// A scope that is younger than a round mostly ends before the next, so it waits.
+// Most scopes end within a round, so an opening is written only if its scope is still open a round later.
 void Recorder::drain_extras(Changes* changes) {
   changes->openings.clear();
   std::unordered_set<uint64_t> young;

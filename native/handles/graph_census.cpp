@@ -132,7 +132,7 @@ GraphCensus::Known GraphCensus::walk(const Node* from, uint64_t own) {
   return found;
 }
 
-// Keeps the youngest of each site.
+// Keeps the kMaxOfSite youngest of each site, to bound the cost.
 template <typename IsOlder>
 void keep_youngest(std::vector<GraphCensus::Candidate>* live, const IsOlder& is_older) {
   using Candidate = GraphCensus::Candidate;
@@ -164,7 +164,7 @@ std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* live, uin
     return a.birth_ms != b.birth_ms ? a.birth_ms < b.birth_ms : a.node->sequence_nr() < b.node->sequence_nr();
   };
   keep_youngest(live, is_older);
-  // Oldest first: younger ones may lead to it.
+  // Oldest first, so that the walk from a younger tensor stops at nodes that are counted already.
   std::sort(live->begin(), live->end(), is_older);
   budget_ = kMaxNodes;
   current_.clear();

@@ -32,7 +32,7 @@ export function checkLicence(name, text, known) {
   const unknown = copyleftFiles(text).filter((files) => !(files in known.notInside));
   if (unknown.length === 0) return;
   throw new StepError(
-    `${name} has files under a GPL that licences.json does not explain: ${unknown.join(', ')}.\n` +
+    `${name} has files under the GPL, LGPL or AGPL that licences.json does not explain: ${unknown.join(', ')}.\n` +
       'Only files that are not in the libraries may be. Leave the library out, or say there why they are not inside.',
   );
 }
@@ -71,8 +71,8 @@ export function noticeOf(packages, licences) {
   });
   const head = [
     'The libraries in lib/ are those of Debian, unchanged except for their ELF headers: where they look for each other, and which',
-    'versions of the C and C++ libraries they insist on. liblibtorch_node_*.so are part of libtorch-node (MIT).',
-    'Below is what Debian says about the sources of each, of which the libraries contain a part. GPL and LGPL texts are there',
+    'versions of the C and C++ libraries they require. liblibtorch_node_*.so are part of libtorch-node (MIT).',
+    "Below are Debian's copyright files of the source packages, of which each library contains a part. GPL and LGPL texts are there",
     'because of files that are not compiled into a library, or that are offered under another licence too, which applies here.',
     'libgomp and libgfortran are under GPL-3.0-or-later with the GCC Runtime Library Exception, which allows any program to be',
     'linked with them and distributed under terms of its own. Their sources are those of Debian’s gcc-14 of the version below.',

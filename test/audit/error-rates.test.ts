@@ -1,6 +1,6 @@
 /**
  * How often the rules err, on simulated sites (simulation.ts). The bounds here are wide; docs/verdicts.md has the figures of
- * `LTN_SERIES=2000 npx jest test/audit/error-rates`, which prints them. Seeds are 1, 2, 3, …
+ * `LTN_SERIES=100 npx jest test/audit/error-rates`, which prints them. Seeds are 1, 2, 3, …
  */
 
 import { judge } from '../../cli/rules';

@@ -203,7 +203,7 @@ test('a report of one device names it', () => {
     /CLEAN {2}Device cuda only: no site kept growing in 12\.0 s; 1 tensor \(20 B\) was alive at the end/,
   );
   expect(() => checkDevice([read(builder)], 'bogus')).toThrow(
-    '--device bogus: the capture has only sites of cpu, cuda:0',
+    '--device bogus: expected a device of the capture (cpu, cuda:0)',
   );
   expect(() => checkDevice([read(builder)], 'cuda')).not.toThrow();
 });

@@ -69,7 +69,7 @@ test('a backward that fails halfway on a thread of torch.run leaks nothing', asy
   expect({ refused, released }).toEqual({ refused: 'ERR_TORCH_RUNTIME', released: 0 });
 });
 
-test('ops on several threads and backward return the count exactly to the start', async () => {
+test('allocatedBytes returns exactly to its start after ops on several threads and a backward', async () => {
   const { threads, peak, after } = await ask(`
     torch.setNumThreads(2);
     const work = () => torch.scope(() => {

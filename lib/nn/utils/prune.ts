@@ -61,7 +61,7 @@ export function randomUnstructured<M extends Module>(
 
 const smallest = { ...some, importanceScores: tensor };
 
-/** Prunes the smallest values, or those of the smallest importance. */
+/** Prunes the values of the smallest magnitude, or of the smallest `importanceScores`. */
 export function l1Unstructured<M extends Module>(
   ...passed: Args<[module: M, name: string, amount: number, importanceScores?: Tensor | null], typeof smallest>
 ): M {
@@ -128,7 +128,7 @@ interface GlobalArguments extends GlobalOptions {
   pruningMethod: PruningMethod;
 }
 
-/** Prunes several parameters as one: by default those values that are the smallest of all. */
+/** Prunes the values of several parameters as those of one tensor, by `pruningMethod`. */
 export function globalUnstructured(
   parameters: Iterable<Place>,
   pruningMethod: PruningMethod,

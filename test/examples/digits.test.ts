@@ -119,7 +119,7 @@ test('bad bodies are refused with 400 and a reason, and leak nothing', async () 
   });
 });
 
-test('the leaky cache keeps one tensor per request', async () => {
+test('the unbounded cache keeps one tensor per request', async () => {
   await withService('unbounded', async (url) => {
     const before = await memory(url);
     for (let round = 1; round <= 3; round++) {
@@ -131,7 +131,7 @@ test('the leaky cache keeps one tensor per request', async () => {
   });
 });
 
-test('the fixed cache fills and then stays constant', async () => {
+test('the bounded cache fills and then holds CAPACITY tensors', async () => {
   await withService('bounded', async (url) => {
     const before = await memory(url);
     await load(url, 10); // five images, each twice
