@@ -4,6 +4,7 @@ import type { Series, Tick } from '../capture/records';
 import { variableAt } from '../code/variable';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
+  inconclusive,
   type Judgement,
   MAX_FALSE_SHARE,
   notSignificant,
@@ -176,7 +177,8 @@ function addGrownTensors(
   const grown = grownTensors(program, judged, explained, hidden.rounds, options);
   if (grown === undefined) return false;
   const growthTensorsPerMinute = Math.round(grown.tensorsPerMinute * 10) / 10;
-  Object.assign(all[groups.indexOf(grown.group)]!, asJudged(hidden.judgement), { growthTensorsPerMinute });
+  const judgement = grown.isGradual ? hidden.judgement : inconclusive(hidden.judgement);
+  Object.assign(all[groups.indexOf(grown.group)]!, asJudged(judgement), { growthTensorsPerMinute });
   return true;
 }
 

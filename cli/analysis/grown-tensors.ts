@@ -1,5 +1,6 @@
 /** Growth of libtorch's memory that live tensors account for, though no line alone was judged to leak: a queue, for example. */
 
+import { MIN_STEPS } from '../rules/statistics/trend';
 import type { RuleOptions } from '../rules/verdict';
 import { warmupRounds } from '../rules/warmup';
 import type { Judged, Program } from './judging';
@@ -12,6 +13,8 @@ const MINUTE = 60_000;
 export interface GrownTensors {
   group: Group;
   tensorsPerMinute: number;
+  /** It made tensors in many rounds. What was made at once may be the result of what other lines collected. */
+  isGradual: boolean;
 }
 
 /** The mean of the last third minus that of the first. */
@@ -48,5 +51,11 @@ export function grownTensors(
   if (best === undefined || most < MIN_SHARE * seen) return undefined;
   // Between the means of the first and the last third lie two thirds of the time.
   const minutes = ((2 / 3) * (ticks.at(-1)!.ms - ticks[0]!.ms)) / MINUTE;
-  return { group: best, tensorsPerMinute: minutes > 0 ? Math.max(0, riseOf(best, 'liveTensors') / minutes) : 0 };
+  const its = best.members.map(({ series }) => series);
+  const made = totalOf(its, capture.ticks.length, ({ allocatedTensors }) => allocatedTensors).slice(begin, rounds);
+  return {
+    group: best,
+    tensorsPerMinute: minutes > 0 ? Math.max(0, riseOf(best, 'liveTensors') / minutes) : 0,
+    isGradual: made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= MIN_STEPS,
+  };
 }

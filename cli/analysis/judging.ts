@@ -16,7 +16,9 @@ import {
   type SiteHistory,
 } from '../rules/verdict';
 import { enoughRounds, warmupRounds } from '../rules/warmup';
+import { isBusier } from './busier';
 import { drivenWork } from './driven';
+import { hasFilled } from './filled';
 import { mayRise, outlivingRise, rises } from './rising';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
@@ -228,6 +230,8 @@ export function judgeToEnd(
   const { capture } = program;
   const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
   if (atEnd.judgement.verdict === 'leak') {
+    if (isBusier(capture.ticks, its, rounds) || hasFilled(capture.ticks, its, rounds, options))
+      return { ...atEnd, judgement: { ...atEnd.judgement, verdict: 'insufficient', kind: 'insufficient', p: 1 } };
     return isConsumed(program, group, rounds - LAST_ROUNDS, rounds)
       ? { ...atEnd, judgement: inconclusive(atEnd.judgement) }
       : atEnd;

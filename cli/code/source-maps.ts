@@ -43,6 +43,11 @@ export class SourceMaps {
     };
   }
 
+  /** Whether the file was made of several sources. */
+  isBundle(file: string): boolean {
+    return (this.mapOf(file)?.sources.length ?? 0) > 1;
+  }
+
   private moduleFile(name: string, folder: string): string {
     if (!isModule(name)) return name;
     const key = `${folder}\n${name}`;

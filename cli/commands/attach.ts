@@ -181,13 +181,16 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   const asking = async () => {
     if (options.why) held = await heldNow(connection);
   };
+  let answered: Promise<void> | undefined;
+  const [gaveUp, giveUp] = signalled();
   const detach = () => {
-    if (asked)
+    if (asked) {
+      giveUp();
       connection.close(); // no answer, for example because it is stopped; it detaches when it continues
-    else
-      void asking()
-        .then(() => connection.ask('detach'))
-        .catch(() => {}); // already detached or ended
+    } else {
+      answered = asking();
+      void answered.then(() => connection.ask('detach')).catch(() => {}); // already detached or ended
+    }
     asked = true;
     awaitEnd();
   };
@@ -198,6 +201,8 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   await connection.ended;
   cancel();
   clearInterval(waiting);
+  // A process may end while the heap that it has written is still being read.
+  await Promise.race([answered, gaveUp]);
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
   const loaded = loadFollowed(follower);
@@ -206,6 +211,15 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   const report = reportCapture(loaded, held === undefined ? options : { ...options, held });
   printError(`leak-audit: capture written to ${shown}\n`);
   return report;
+}
+
+/** A promise, and the function that fulfils it. */
+function signalled(): [promise: Promise<void>, fulfil: () => void] {
+  let fulfil = () => {};
+  const promise = new Promise<void>((resolve) => {
+    fulfil = resolve;
+  });
+  return [promise, fulfil];
 }
 
 /** If the process does not answer, prints why and returns undefined; the recording is kept. */

@@ -29,6 +29,8 @@ export interface ShowOptions {
   allFrames?: boolean;
   /** What holds the tensors, with `--why`. */
   held?: readonly Answer[];
+  /** `--why` was given; without `held`, the program left no heap. */
+  why?: boolean;
   /** What `run --wasm` found. */
   foundWasm?: WasmReport;
 }
@@ -66,6 +68,7 @@ export function showReport(
         ...{ colors, folder, columns },
         allFrames: options.allFrames === true,
         hasHolders: options.held !== undefined,
+        triedWhy: options.why === true,
       }),
     );
   if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));

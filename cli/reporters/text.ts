@@ -36,7 +36,7 @@ export function renderText(report: Report, options: TextOptions): string {
   const ranks = rankLines(report, options.colors, options.columns);
   if (ranks.length > 0) lines.push(...ranks, '');
   lines.push(...memoryLines(report, options), ...markLines(report, options), ...notes(report, options));
-  const next = options.hasHolders === true ? undefined : nextCommand(report);
+  const next = options.hasHolders === true ? undefined : nextCommand(report, options.triedWhy);
   if (next !== undefined) lines.push('', `next: ${next}`);
   return `${lines.join('\n').trimEnd()}\n`;
 }

@@ -44,7 +44,12 @@ async function askThread(connection: Connection, thread: number, options: Analys
   try {
     facts = openPrivate();
     await connection.ask('heap', { thread, fd: snapshot, facts });
-    await written(connection, thread);
+    try {
+      await written(connection, thread);
+    } catch (error) {
+      // A process that has ended meanwhile may have written its heap before; the facts come last.
+      if (fs.fstatSync(facts).size === 0) throw error;
+    }
     return await analyseHeap(snapshot, facts, options);
   } finally {
     fs.closeSync(snapshot);

@@ -27,6 +27,8 @@ export interface Facts {
   graphs: number;
   /** Bytes that libtorch holds in the process but no tensor accounts for. */
   hiddenBytes: number;
+  /** Live tensors of other threads, whose heaps are not read, and their bytes. */
+  elsewhere: { tensors: number; bytes: number };
 }
 
 export const NO_FACTS: Facts = {
@@ -40,6 +42,7 @@ export const NO_FACTS: Facts = {
   tokens: 0,
   graphs: 0,
   hiddenBytes: 0,
+  elsewhere: { tensors: 0, bytes: 0 },
 };
 
 /** @throws {InvalidData} */
@@ -63,6 +66,8 @@ export function factsOf(text: string): Facts {
   const tensors = list(given.tensors, 'facts.tensors', COLUMNS * MAX_TENSORS);
   if (tensors.length % COLUMNS !== 0) throw new InvalidData('facts.tensors: expected whole rows');
   for (const figure of tensors) amount(figure, 'facts.tensors');
+  // Processes with an earlier version of the library do not send it.
+  const elsewhere = list(given.elsewhere ?? [0, 0], 'facts.elsewhere', 2);
   return {
     pid: whole(given.pid, 'facts.pid', 2 ** 32),
     thread: whole(given.thread, 'facts.thread', 2 ** 32),
@@ -76,5 +81,9 @@ export function factsOf(text: string): Facts {
     tokens: amount(given.tokens, 'facts.tokens'),
     graphs: amount(given.graphs, 'facts.graphs'),
     hiddenBytes: amount(given.hiddenBytes, 'facts.hiddenBytes'),
+    elsewhere: {
+      tensors: amount(elsewhere[0], 'facts.elsewhere'),
+      bytes: amount(elsewhere[1], 'facts.elsewhere'),
+    },
   };
 }

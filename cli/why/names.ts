@@ -70,6 +70,8 @@ export class Names {
     const name = heap.edgeName(edge);
     switch (heap.edgeKind(edge)) {
       case Edge.context:
+        // The library's function around a hook has the program's function in a variable of its own.
+        if (this.paths.edgeTo(from) >= 0 && this.isHook(this.paths.before(from))) return this.oneOfMany(node);
         return this.variable(from, heap.strings.at(name), node);
       case Edge.element:
         return this.oneOfMany(node);
@@ -79,6 +81,7 @@ export class Names {
         return this.internal(from, name, node);
       case Edge.hidden:
         if (heap.names[from] === known['system / Context']) return this.slot(from, edge, node);
+        if (heap.names[from] === known['system / WeakCell']) return this.heldValue(node);
         return this.generator(node);
       case Edge.shortcut:
         return name === known.bound_this && this.className(node) !== undefined
@@ -129,6 +132,14 @@ export class Names {
     return this.variable(context, heap.nameOf(names[place]!), node);
   }
 
+  /** What a FinalizationRegistry keeps for one of its keys. The cells also refer to each other and to the registry. */
+  private heldValue(node: number): Step | undefined {
+    const { heap, known } = this;
+    const name = heap.names[node]!;
+    if (name === known['system / WeakCell'] || name === known.FinalizationRegistry) return undefined;
+    return { text: `held value${this.suffix(node)}`, many: true };
+  }
+
   private property(from: number, id: number, node: number): Step | undefined {
     const { heap, known } = this;
     if (id === known._onTimeout || id === known._onImmediate || id === known._events) return undefined;
@@ -142,8 +153,6 @@ export class Names {
     }
     if (heap.names[node] === known.AsyncContextFrame) return undefined;
     if (STORE.test(name)) return { text: `AsyncLocalStorage store${this.suffix(node)}` };
-    if (this.globals.has(from))
-      return { text: `globalThis.${this.words.name(name)}${this.suffix(node)}`, begins: true };
     if (id === known.exports && heap.names[from] === known.Module && heap.kinds[from] === Kind.object) {
       const file = heap.follow(from, known.filename, Edge.property);
       if (file >= 0) return { text: `module.exports (${this.words.file(heap.nameOf(file), 1, 1)})`, begins: true };
@@ -154,6 +163,7 @@ export class Names {
       : name.startsWith('<symbol')
         ? `[${shown}]`
         : `[${JSON.stringify(shown)}]`;
+    if (this.globals.has(from)) return { text: `globalThis${text}${this.suffix(node)}`, begins: true };
     return { text: `${text}${this.suffix(node)}`, property: true };
   }
 
@@ -213,7 +223,11 @@ export class Names {
     // The closure around it is the library's: the next step is the program's function.
     if (this.isHook(node)) return { text: 'a hook of a tensor', begins: true };
     const text =
-      name === '(Stack roots)' ? 'a running function' : name === '(Handle scope)' ? 'a native call' : 'a native handle';
+      name === '(Stack roots)'
+        ? 'a variable of a running function'
+        : name === '(Handle scope)'
+          ? 'a native call'
+          : 'a native handle';
     return { text: `${text}${this.suffix(node)}`, begins: true };
   }
 

@@ -1,4 +1,4 @@
-/** Holders without a path in the heap: open scopes, tokens, graphs, and tensors that V8 has not freed yet. */
+/** Holders without a path in the heap: open scopes, tokens, graphs, other threads, and tensors that V8 has not freed yet. */
 
 import type { Facts } from './facts';
 import type { Holder, Row } from './holder';
@@ -67,6 +67,15 @@ export function ownersOf(
   }
   // Facts about the process are reported once, for the main thread.
   if (facts.thread !== 0 || !sites.isWanted(0)) return holders;
+  if (facts.elsewhere.tensors > 0)
+    holders.push({
+      path: [
+        'worker threads: run `leak-audit why PID` while they run to see what holds these',
+        many(facts.elsewhere.tensors, 'tensor'),
+      ],
+      ...facts.elsewhere,
+      sites: [],
+    });
   if (facts.tokens > 0)
     holders.push({
       path: ['tokens of share()', `${many(facts.tokens, 'token')} not taken yet`],

@@ -16,6 +16,8 @@ const NAMES = [
   'system / Module',
   'system / Cell',
   'system / PromiseReaction',
+  'system / WeakCell',
+  'FinalizationRegistry',
   'Promise',
   'Generator',
   'AsyncGenerator',

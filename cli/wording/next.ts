@@ -19,10 +19,13 @@ const again = (options: string, report: Report) =>
 /** For a process that still runs: recorded by attach until it was detached. */
 const runs = ({ attached, ended, pid }: Summary) => attached && pid !== null && ended !== 'exit' && ended !== 'killed';
 
+/** Where the end of the program tells nothing: it was killed, or only its worker threads use the library. */
+const WHILE_IT_RUNS = 'leak-audit why PID   (what holds them, while the program runs)';
+
 const atSite = (site: SiteReport) => (site.line > 0 ? ` --site ${path.basename(site.file)}:${site.line}` : '');
 
-/** The command with what it is for; undefined if there is none. */
-export function nextCommand(report: Report): string | undefined {
+/** The command with what it is for; undefined if there is none. `triedWhy`: `run --why` found no heap at the program's end. */
+export function nextCommand(report: Report, triedWhy = false): string | undefined {
   const { verdict, summary, sites } = report;
   const worst = sites[0];
   if (verdict === 'leak') {
@@ -30,6 +33,7 @@ export function nextCommand(report: Report): string | undefined {
     // At the end only the first process tells what holds its tensors, and the leak may be in another.
     if (isFamily(report))
       return 'leak-audit why PID   (what holds them, while it runs; leak-audit ps lists the processes)';
+    if (triedWhy) return WHILE_IT_RUNS;
     const command = runs(summary) ? `leak-audit why ${summary.pid}${atSite(worst)}` : again('--why ', report);
     return `${command}   (what holds them)`;
   }
@@ -43,5 +47,6 @@ export function nextCommand(report: Report): string | undefined {
       ? `leak-audit attach ${summary.pid} --duration ${flag}`
       : `${again('', report)}   (for ${time} or longer)`;
   }
-  return worst !== undefined && isYoungAndGrowing(worst) ? again('--why ', report) : undefined;
+  if (worst === undefined || !isYoungAndGrowing(worst)) return undefined;
+  return triedWhy ? WHILE_IT_RUNS : again('--why ', report);
 }

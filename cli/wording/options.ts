@@ -11,4 +11,6 @@ export interface TextOptions {
   allFrames?: boolean;
   /** The report is followed by what holds the tensors (`--why`), so that is not the next command. */
   hasHolders?: boolean;
+  /** The program ran with `--why`, which found nothing. */
+  triedWhy?: boolean;
 }

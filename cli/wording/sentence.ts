@@ -54,7 +54,7 @@ function sinceText(site: SiteReport, { attached }: Summary): string {
   const ms = onsetMs ?? (cause?.kind === 'slow-consumer' || (sinceMs !== null && isReplaced(site)) ? 0 : sinceMs);
   if (ms === null) return '';
   if (attached && (onsetMs === null || ms < EARLY_MS))
-    return `, since before attaching, or at the latest ${formatDuration(Math.max(0, ms))} after it`;
+    return `, since before attaching${ms > 0 ? `, or at the latest ${formatDuration(ms)} after it` : ''}`;
   if (ms < EARLY_MS) return ', from the start';
   return `, since ${formatDuration(ms)} after ${attached ? 'attaching' : 'the start'}`;
 }
@@ -214,9 +214,13 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
 function cleanText({ summary, sites }: Report): string {
   if (summary.peakLiveBytes === 0 && sites.length === 0 && summary.device === null)
     return 'The program made no tensors.';
-  const caches = sites.filter((site) => site.verdict === 'cache').length;
+  const count = (kind: SiteReport['kind']) => sites.filter((site) => site.kind === kind).length;
+  const [full, filling] = [count('full-cache'), count('filling-cache')];
   const kept =
-    caches > 0 ? ` ${caches === 1 ? 'One site grew and then stopped: a cache' : `${caches} caches filled`}.` : '';
+    (full > 0 ? ` ${full === 1 ? 'One site grew and then stopped: a cache' : `${full} caches filled`}.` : '') +
+    (filling > 0
+      ? ` ${filling === 1 ? 'One site grows ever more slowly: a cache that fills' : `${filling} caches fill ever more slowly`}.`
+      : '');
   const [tensors, bytes] =
     summary.device === null
       ? [summary.liveTensors, summary.liveBytes]

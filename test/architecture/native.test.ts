@@ -31,7 +31,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
       'v8',
     ],
     classes: [],
-    ops: ['async', 'compat.h', 'convert', 'handles', 'schema'],
+    ops: ['async', 'compat.h', 'convert', 'env', 'handles', 'schema'],
     optim: [],
     models: [...BOTTOM.filter((part) => part !== 'audit'), 'async', 'convert'],
     autograd: ['async', 'compat.h', 'convert', 'errors'],

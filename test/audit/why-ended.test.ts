@@ -37,3 +37,35 @@ test('what it kept until its end is a leak, and the report says why nothing hold
   expect(text).toMatch(/held at the end by\nnothing: the code whose variables held tensors has ended/);
   expect(text).not.toMatch(/^next:/m);
 });
+
+test.each([true, false])('tensors of worker threads; the main thread uses the library: %s', async (isUsed) => {
+  const file = path.join(folder, 'pool.cjs');
+  fs.writeFileSync(
+    file,
+    `const { isMainThread, Worker } = require('node:worker_threads');
+    const load = () => require(${JSON.stringify(path.join(LIB, 'index.js'))});
+    const kept = [];
+    if (isMainThread) {
+      if (${isUsed}) kept.push(load().ones([7]));
+      new Worker(__filename).on('message', () => process.exit(kept.length - ${Number(isUsed)}));
+    } else {
+      const torch = load();
+      setInterval(() => {
+        if (kept.push(torch.ones([64])) === 200) require('node:worker_threads').parentPort.postMessage('enough');
+      }, 20);
+    }`,
+  );
+  const run = ['run', '--interval', '100ms', '--why', '--quiet', '--', process.execPath, file];
+  const { code, stdout, stderr } = await auditProgram(...run);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^LEAK +\S*pool\.cjs:10:/m);
+  if (isUsed) {
+    expect(stdout).toMatch(
+      /^\d+ tensors, .* worker threads: run `leak-audit why PID` while they run .*→ \d+ tensors$/m,
+    );
+    expect(stdout).toMatch(/^1 tensor, 28 B +kept \(module /m);
+  } else {
+    expect(stderr).toMatch(/wrote no heap snapshot: .*its main thread never loaded libtorch-node/);
+    expect(stdout).toMatch(/^next: leak-audit why PID {3}\(what holds them, while the program runs\)$/m);
+  }
+});

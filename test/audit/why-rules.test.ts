@@ -120,6 +120,18 @@ test('attach --why: the request comes before the detach', async () => {
   expect(stdout).toMatch(/ at {2}mark\n.* heap snapshot begins\n.* heap snapshot ends\n/);
 });
 
+test('attach --why: a process that ends while its heap is read', async () => {
+  const program = path.join(folder, 'ends.cjs');
+  const leave = "process.on('warning', () => setTimeout(() => process.exit(), 100));";
+  fs.writeFileSync(program, `${fs.readFileSync(FIXTURE, 'utf8').replace('if (isMainThread) {', `$& ${leave}`)}`);
+  fs.copyFileSync(path.join(__dirname, 'fixtures/holders-module.mjs'), path.join(folder, 'holders-module.mjs'));
+  const service = await Service.start({ program });
+  const running = new Running('attach', String(service.pid), '--why', '--quiet', '-o', path.join(folder, 'ends.ltna'));
+  await running.wrote(/press Ctrl-C to detach/);
+  running.child.kill('SIGINT');
+  expect((await running.outcome).stdout).toMatch(/held at the end by\n.*→ \.images \(Map\) → 44 × \.pixels/s);
+});
+
 test('--redact-sources removes all names of the program', async () => {
   const service = await holders();
   const { stdout } = await leakAudit('why', String(service.pid), '--redact-sources');

@@ -83,3 +83,74 @@ describe('a program that becomes a hundred times as fast', () => {
     expect(first(report)).toMatchObject(['clean', { file: '/srv/line-1.js', verdict: 'cache' }]);
   });
 });
+
+describe('tensors that live for 25 rounds', () => {
+  /** Born until `round`: two a round, and four from round 34 on. */
+  const born = (round: number) => 2 * Math.max(0, round) + 2 * Math.max(0, round - 34);
+  const expiring = (i: number): Row => ({
+    ...kept(1, born(i) - born(i - 25)),
+    allocatedTensors: born(i),
+    oldestBirthMs: Math.max(1, i - 24) * MS,
+  });
+
+  test('are not a leak because twice as many are made', () => {
+    expect(first(reportOf((i) => [expiring(i), dropped(2, 20 * i)]))).toMatchObject([
+      'insufficient',
+      { file: '/srv/line-1.js', kind: 'insufficient' },
+    ]);
+  });
+
+  test('are a leak if some stay', () => {
+    const staying = (i: number): Row => {
+      const stay = Math.max(0, i - 20);
+      return { ...expiring(i), liveTensors: expiring(i).liveTensors + stay, oldestBirthMs: (i > 20 ? 20 : 1) * MS };
+    };
+    expect(first(reportOf((i) => [staying(i), dropped(2, 20 * i)]))).toMatchObject([
+      'leak',
+      { file: '/srv/line-1.js' },
+    ]);
+  });
+
+  test('are a leak if they live longer and longer', () => {
+    const ageing = (i: number): Row => ({
+      ...kept(1, born(i) - born(Math.floor(i / 2))),
+      allocatedTensors: born(i),
+      oldestBirthMs: Math.floor(i / 2 + 1) * MS,
+    });
+    expect(first(reportOf((i) => [ageing(i), dropped(2, 20 * i)]))).toMatchObject(['leak', { file: '/srv/line-1.js' }]);
+  });
+});
+
+describe('a line that makes five tensors in each round', () => {
+  const report = (live: (round: number) => number) =>
+    reportOf((i) => [{ ...kept(1, live(i)), allocatedTensors: 5 * i }, dropped(2, 20 * i)]);
+
+  test('and is full just before the end is not called a leak', () => {
+    expect(first(report((i) => Math.min(5 * i, 275)))).toMatchObject([
+      'insufficient',
+      { file: '/srv/line-1.js', kind: 'insufficient' },
+    ]);
+  });
+
+  test('and keeps them is a leak, also if it keeps some of them in bursts and none at the end', () => {
+    expect(report((i) => 5 * i).verdict).toBe('leak');
+    expect(report((i) => 21 * Math.floor(Math.min(i, 58) / 7)).verdict).toBe('leak');
+  });
+});
+
+test('a tensor that is made once, of results that other lines collected, is not called a leak', () => {
+  const joined = 49;
+  const live = (i: number) => (i < joined ? 2 * i : 0);
+  const builder = new CaptureBuilder();
+  for (const site of [1, 2, 3]) builder.site(site, [`/srv/line-${site}.js`, 1, 1]);
+  for (let i = 1; i <= ROUNDS; i++) {
+    const rows = [{ ...kept(1, live(i)), allocatedTensors: 2 * Math.min(i, joined) }, dropped(2, 20 * i)];
+    const one = { site: 3, liveTensors: 1, liveBytes: 2 * joined * 1024, oldestBirthMs: joined * MS };
+    const all = i < joined ? rows : [...rows, one];
+    const bytes = all.reduce((sum, { liveBytes }) => sum + liveBytes, 0);
+    builder.tick({ ms: i * MS, bytes, allocatedBytes: bytes }, all);
+  }
+  const parser = new CaptureParser();
+  parser.feed(builder.end().build());
+  expect(analyse(parser.capture).verdict).not.toBe('leak');
+});

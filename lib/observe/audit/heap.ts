@@ -16,7 +16,7 @@ import type { Frame } from './stack';
 interface Library {
   watchRead(): { tensors: Float64Array; storages: Float64Array };
   gradFnName(handle: number): string;
-  memory(): { tokens: number; bytes: number; allocatedBytes: number };
+  memory(): { tokens: number; tensors: number; bytes: number; allocatedBytes: number };
 }
 
 /** Columns of watchRead's tensors, and of auditSites. */
@@ -37,7 +37,7 @@ export function answerHeap(native: HeapNative, warn: Warn): void {
   let pausedMs = 0;
   try {
     native.auditMark(SNAPSHOT_BEGINS);
-    pausedMs = writeHeap(native, snapshot, facts, native.auditSites());
+    pausedMs = writeHeap(native, snapshot, facts, native.auditSites(), false);
     native.auditMark(SNAPSHOT_ENDS);
     native.auditHeapDone(pausedMs, '');
   } catch (error) {
@@ -74,14 +74,14 @@ export function empty(...descriptors: number[]): void {
 
 /**
  * Writes both files and returns the duration. `sites` was read before, since the recording may have ended meanwhile. The
- * caller closes the descriptors.
+ * caller closes the descriptors. `isAlone`: no other thread writes its heap.
  */
-function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array): number {
+function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array, isAlone: boolean): number {
   const began = performance.now();
   v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
   const pausedMs = performance.now() - began;
   // After the snapshot, which collects garbage, so that both show the same live tensors.
-  fs.writeFileSync(facts, JSON.stringify(factsOf(native, sites, pausedMs)));
+  fs.writeFileSync(facts, JSON.stringify(factsOf(native, sites, pausedMs, isAlone)));
   return pausedMs;
 }
 
@@ -135,7 +135,7 @@ export function leaveHeap(
     for (const file of [snapshot, facts]) {
       open.push(openUnnamed(file, fs.constants.O_WRONLY));
     }
-    writeHeap(native, open[0]!, open[1]!, sites);
+    writeHeap(native, open[0]!, open[1]!, sites, true);
   } catch {
     // leak-audit has exited or the disk is full: leak-audit reports missing facts. The program exits normally.
   } finally {
@@ -143,13 +143,14 @@ export function leaveHeap(
   }
 }
 
-function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): object {
+function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number, isAlone: boolean): object {
   const library = native as unknown as Library;
   const owners = new Map<number, readonly [site: number, scope: number]>();
   for (let at = 0; at < sites.length; at += SITES) owners.set(sites[at]!, [sites[at + 1]!, sites[at + 2]!]);
   const { tensors, storages } = library.watchRead();
   const seen = new Set<number>();
   const rows: number[] = [];
+  let ownBytes = 0;
   const stacks = new Map<number, Frame[]>();
   const openings = new Map<number, readonly Frame[]>();
   let graphs = 0;
@@ -164,6 +165,7 @@ function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): obj
       bytes += storages[storage + 1]!;
     }
     rows.push(handle, bytes, site, scope);
+    ownBytes += bytes;
     if (site !== 0 && !stacks.has(site)) stacks.set(site, JSON.parse(native.auditSite(site) || '[]') as Frame[]);
     const opening = native.scopeOpenings?.of(scope);
     if (opening !== undefined) openings.set(scope, opening.map(inSource));
@@ -182,8 +184,12 @@ function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): obj
     tokens: memory.tokens,
     graphs,
     hiddenBytes: Math.max(0, memory.allocatedBytes - memory.bytes),
+    // Those of threads that write no heap: nothing else would say that they exist.
+    elsewhere: isAlone ? [memory.tensors - tensors.length / READ, memory.bytes - ownBytes].map(atLeast0) : [0, 0],
   };
 }
+
+const atLeast0 = (figure: number) => Math.max(0, figure);
 
 function hasGraph(library: Library, handle: number): boolean {
   try {
