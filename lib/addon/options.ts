@@ -32,8 +32,10 @@ export function unknownOption(fn: string, argument: string, name: string, known:
   return refusal(fn, argument, options, got);
 }
 
-/** The hint for a dtype or a device in place of the options. */
+/** The hint for a dtype, a device, `strict` or the size of a batch in place of the options. */
 function byNameHint(value: unknown, known: readonly string[]): string {
+  if (typeof value === 'number' && known.includes('batchSize')) return `; options go by name: { batchSize: ${value} }`;
+  if (typeof value === 'boolean' && known[0] === 'strict') return `; options go by name: { strict: ${value} }`;
   if (typeof value !== 'string') return '';
   const name = dtypeCodes.has(canonicalDtype(value as DTypeLike))
     ? 'dtype'

@@ -7,6 +7,7 @@ import { dtypeCodes, dtypeName, givenDtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { warn } from '../call/warnings';
+import { requireAtMost } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { begin, end, ending, type Unfinished } from '../errors/turn';
 import { Carrier } from '../lifetimes/carrier';
@@ -154,9 +155,11 @@ const supported: Readonly<Record<Kind, readonly DType[]>> = {
   cuda: ['bfloat16', 'float16'],
 };
 
-function modesOf(options: AutocastOptions): AutocastModes {
-  const given: AutocastOptions = ownOptions('autocast', options, NAMES);
-  const { device = 'cpu', dtype = null, enabled = true, cacheEnabled = null } = given;
+/** `place`: the device by position. */
+function modesOf(options: AutocastOptions, place: string | undefined): AutocastModes {
+  const known = place === undefined ? NAMES : NAMES.slice(1);
+  const given: AutocastOptions = ownOptions('autocast', options, known);
+  const { device = place ?? 'cpu', dtype = null, enabled = true, cacheEnabled = null } = given;
   const kind = kindOf('autocast', device);
   if (typeof enabled !== 'boolean') throw argumentError('autocast', 'enabled', 'a boolean', enabled);
   if (cacheEnabled !== null && typeof cacheEnabled !== 'boolean') {
@@ -182,11 +185,21 @@ function modesOf(options: AutocastOptions): AutocastModes {
  * A dtype that the device has no kernels for, and CUDA without a device, switch autocast off with a warning, as in Python.
  * Python's `torch.autocast`.
  */
-export function autocast<T>(options: AutocastOptions, fn: () => T): T {
-  const modes = modesOf(options);
-  if (typeof fn !== 'function') throw argumentError('autocast', 'fn', 'a function', fn);
+export function autocast<T>(options: AutocastOptions, fn: () => T): T;
+/** The same with the device by position, as in Python. */
+export function autocast<T>(device: Device, fn: () => T): T;
+export function autocast<T>(device: Device, options: Omit<AutocastOptions, 'device'>, fn: () => T): T;
+export function autocast<T>(...passed: unknown[]): T {
+  const [first] = passed;
+  const isDevice = typeof first === 'string';
+  if (!isDevice) requireAtMost('autocast', 2, passed);
+  const [options, fn] = isDevice && passed.length > 2 ? passed.slice(1) : [isDevice ? {} : first, passed[1]];
+  const modes = modesOf(options as AutocastOptions, isDevice ? first : undefined);
+  if (!isFunction<T>(fn)) throw argumentError('autocast', 'fn', 'a function', fn);
   return inRegion(modes, fn);
 }
+
+const isFunction = <T>(value: unknown): value is () => T => typeof value === 'function';
 
 /** The modes of the running code. */
 export const currentModes = (): AutocastModes => openOf(current)?.modes ?? NONE;

@@ -135,7 +135,13 @@ export const isGradEnabled = (): boolean => native.gradEnabled();
 export const isInferenceModeEnabled = (): boolean => native.inferenceEnabled();
 
 /** Switches gradient recording on or off for this thread, until the next call. */
-export function setGradEnabled(enabled: boolean): void {
+export function setGradEnabled(enabled: boolean): void;
+/** Runs `fn` with gradient recording on or off, as Python's `with torch.set_grad_enabled(enabled):`. */
+export function setGradEnabled<T>(enabled: boolean, fn: () => T): T;
+export function setGradEnabled<T>(enabled: boolean, ...more: [fn?: () => T]): T | undefined {
   if (typeof enabled !== 'boolean') throw argumentError('setGradEnabled', 'enabled', 'a boolean', enabled);
+  const [fn] = more;
+  if (fn !== undefined) return withGrad('setGradEnabled', enabled, fn);
   native.setGradEnabled(enabled);
+  return undefined;
 }

@@ -56,7 +56,9 @@ export class DataLoader<B = any, S = any> implements Public<B, S> {
   readonly dataset: MapDataset | readonly any[] | AnyIterable;
 
   constructor(...passed: [dataset: MapDataset | readonly any[] | AnyIterable, options?: DataLoaderOptions]) {
-    const [dataset, options = {}] = upTo('utils.data.DataLoader', 2, passed);
+    // Python takes the options by position too: their own error is more useful than that of their number.
+    const most = typeof passed[1] === 'number' ? Number.POSITIVE_INFINITY : 2;
+    const [dataset, options = {}] = upTo('utils.data.DataLoader', most, passed);
     this.#plan = planOf(dataset, options);
     this.dataset = dataset;
   }

@@ -55,6 +55,7 @@ const habits: Readonly<Record<string, readonly string[]>> = {
   maxvalue: ['max'],
   rate: ['p'],
   interval: ['frequency'],
+  devicetype: ['device'],
   probability: ['p'],
   ord: ['p'],
   epsilon: ['eps'],

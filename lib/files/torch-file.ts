@@ -8,7 +8,7 @@ import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../
 import { dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
-import { argumentError, codedError, disposedError, type TorchError } from '../errors/errors';
+import { argumentError, codedError, describe, disposedError, refusal, type TorchError } from '../errors/errors';
 import { Complex } from '../errors/values';
 import { ownScope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
@@ -327,7 +327,10 @@ const archived = (fn: string, value: unknown): Archived =>
         if (isTensor(value)) return replaceTensor(fn, value, path, all, made);
         if (value instanceof Complex) return new Reduce('builtins', 'complex', [value.re, value.im]);
       }
-      throw argumentError(fn, path, 'Tensors, numbers, strings, arrays, Maps, Sets and plain objects', object);
+      const expected = 'Tensors, numbers, strings, arrays, Maps, Sets and plain objects';
+      if (typeof object !== 'object' || types.isProxy(object) || !('stateDict' in object))
+        throw argumentError(fn, path, expected, object);
+      throw refusal(fn, path, expected, `${describe(object)}; save its stateDict()`);
     };
     const data = pickle(value, replace, asUser);
     return { data, storages: all.tensors.map((tensor) => tensor.storage()) };

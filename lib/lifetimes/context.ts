@@ -27,6 +27,8 @@ export interface ScopeNode {
   _async: AsyncPart | null;
   /** Opened by a library function for its own tensors. */
   readonly _own: boolean;
+  /** The same; hooks of modules do not run in it either. */
+  readonly _library: boolean;
 }
 
 /** The state of a scope whose code waits or may wait. */

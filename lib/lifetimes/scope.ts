@@ -46,6 +46,8 @@ export class Scope implements ScopeNode, Unfinished {
   declare _below: Unfinished | null;
   /** @internal Opened by a library function; user code does not run in it. */
   _own = false;
+  /** @internal Opened by a library function; hooks do not run in it. */
+  _library = false;
 
   /** @internal Use torch.scope or torch.openScope. `ends`: it belongs to a function that ends in this turn or waits. */
   constructor(allowed: symbol, ends: boolean) {
@@ -241,11 +243,12 @@ export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]
 
 /**
  * For synchronous library functions with intermediate tensors: like `scope`, without support for asynchronous functions.
- * `own`: no user code runs in it, except by `asUser`.
+ * `own`: no user code runs in it, except by `asUser` and hooks of modules.
  */
 export function ownScope<T>(fn: () => T, own = true): T {
   const inner = new Scope(key, true);
   inner._own = own;
+  inner._library = true;
   try {
     const result = fn();
     moveOut('scope', result, inner._id);
@@ -313,6 +316,29 @@ export function inUsersScope<T>(fn: () => T): T {
     return fn();
   } finally {
     enter(current); // also if the user code left a scope open
+  }
+}
+
+/**
+ * Runs a hook in the program's scope, to which the tensors that it gets move: a program that collects activations stores them,
+ * and knows nothing of the scopes of `Sequential` and other layers.
+ */
+export function asHook<T>(values: unknown, fn: () => T): T {
+  const { current } = now;
+  let outermost: ScopeNode | null = null;
+  let users = current;
+  for (; users?._library; users = users._parent) outermost = users;
+  if (outermost === null) return fn();
+  try {
+    moveOut('scope', values, outermost._id);
+  } catch {
+    // What cannot be searched, such as a generator, stays where it is.
+  }
+  enter(users);
+  try {
+    return fn();
+  } finally {
+    enter(current);
   }
 }
 

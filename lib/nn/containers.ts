@@ -172,6 +172,15 @@ abstract class Modules<M extends Module = Module> extends List<M> {
     registerElement(this, name, value);
   }
 
+  /** @internal A part of the elements, for `slice`. */
+  _from<E>(elements: readonly E[], start: unknown = null, end: unknown = null): E[] {
+    for (const [name, place] of Object.entries({ start, end })) {
+      if (place === null || Number.isInteger(place)) continue;
+      throw argumentError(`${this.constructor.name}.slice`, name, 'an integer or null', place);
+    }
+    return elements.slice((start as number | null) ?? 0, (end as number | null) ?? undefined);
+  }
+
   #read(method: string, module: unknown): M {
     return demandModule(`${this.constructor.name}.${method}`, 'module', module) as M;
   }
@@ -197,7 +206,7 @@ export class Sequential extends Modules {
     this._setAll(demandModules('nn.Sequential', given));
   }
 
-  /** Intermediate results are released when it returns: `torch.keep` in a hook keeps one. */
+  /** Intermediate results are released when it returns, except those that a hook got. */
   override forward(input: Tensor): Tensor {
     if (this._elements.size === 1) return this.at(0)!.forward(input);
     return ownScope(() => {
@@ -205,6 +214,14 @@ export class Sequential extends Modules {
       for (const module of this._elements.values()) at = module.forward(at);
       return at;
     }, false);
+  }
+
+  /**
+   * The modules from `start` up to `end`, with their names, as Python's `net[start:end]`; negative positions count from the end.
+   * They are the same modules, not copies.
+   */
+  slice(start?: number | null, end?: number | null): Sequential {
+    return new Sequential(new Map(this._from([...this._elements], start, end)));
   }
 }
 
@@ -215,6 +232,11 @@ export class ModuleList<M extends Module = Module> extends Modules<M> {
     super();
     const [modules = null] = upTo('nn.ModuleList', 1, passed);
     if (modules !== null) this.extend(modules);
+  }
+
+  /** The modules from `start` up to `end`, as Python's `list[start:end]`; negative positions count from the end. */
+  slice(start?: number | null, end?: number | null): ModuleList<M> {
+    return new ModuleList(this._from([...this._elements.values()], start, end));
   }
 
   /** @internal Equal neighbours are one line where Python has it so: `(0-1): 2 x Linear(…)`. */

@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import { AutogradFunction, type FunctionContext } from '../autograd/function';
 import { requireAtMost } from '../errors/arity';
 import { argumentError } from '../errors/errors';
+import { asHook } from '../lifetimes/scope';
 import { HookList } from '../tensor/hook-list';
 import { bodyNow } from '../tensor/pending';
 import { refusePromise } from '../tensor/promises';
@@ -115,7 +116,8 @@ type Forward = (this: Module, ...inputs: unknown[]) => unknown;
 function callWithHooks(module: Module, forward: Forward, passed: unknown[], hooks: CallHooks): unknown {
   let inputs = passed;
   for (const hook of hooks.pre.all()) {
-    const changed = hook(module, inputs);
+    const given = inputs;
+    const changed = asHook(given, () => hook(module, given));
     refusePromise('registerForwardPreHook', changed);
     if (!isNothing(changed)) inputs = Array.isArray(changed) ? changed : [changed];
   }
@@ -124,7 +126,8 @@ function callWithHooks(module: Module, forward: Forward, passed: unknown[], hook
   if (call !== null) inputs = watchInputs(call, inputs);
   let result = forward.apply(module, inputs);
   for (const hook of hooks.after.all()) {
-    const changed = hook(module, inputs, result);
+    const output = result;
+    const changed = asHook([inputs, output], () => hook(module, inputs, output));
     if (!types.isPromise(result)) refusePromise('registerForwardHook', changed);
     if (!isNothing(changed)) result = changed;
   }

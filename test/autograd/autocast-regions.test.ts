@@ -36,6 +36,8 @@ test('regions nest, and each way out restores the modes around', () => {
   expect([torch.getAutocastDtype('cpu'), torch.getAutocastCpuDtype()]).toEqual(['bfloat16', 'bfloat16']);
   expect([torch.getAutocastDtype('cuda'), torch.getAutocastGpuDtype()]).toEqual(['float16', 'float16']);
   expect(torch.amp.autocast({}, now)).toBe('bfloat16');
+  const byPosition: string = torch.autocast('cpu', now);
+  expect([byPosition, torch.autocast('cpu', { enabled: false }, now)]).toEqual(['bfloat16', 'float32']);
 });
 
 test('a dtype without kernels, and CUDA without a device, leave it off, as in Python', () => {
@@ -150,9 +152,14 @@ test('wrong arguments', () => {
     () => untyped.autocast({ cacheEnabled: 'yes' }, now),
     () => untyped.autocast({ deviceTyp: 'cpu' }, now),
     () => untyped.autocast({}, 1),
+    () => untyped.autocast('mps', now),
+    () => untyped.autocast('cpu', { device: 'cpu' }, now),
+    () => untyped.autocast({}, now, 1),
+    () => untyped.autocast('cpu', {}),
     () => untyped.getAutocastDtype('tpu'),
   ])
     expect(codeOf(call)).toBe('ERR_TORCH_ARGUMENT');
+  expect(() => untyped.autocast({ deviceType: 'cpu' }, now)).toThrow("got 'deviceType'; did you mean 'device'?");
   expect(now()).toBe('float32');
 });
 

@@ -237,3 +237,9 @@ test('samples that contain themselves', () => {
   expect(twice.b[0].map((each: any) => each.toArray())).toEqual([[1], [2]]);
   torch.disposeAll(twice);
 });
+
+test('options of a loader by position: the error says their names', () => {
+  const expected = 'expected an object, got 64; options go by name: { batchSize: 64 }';
+  for (const more of [[], [true]]) expect(() => new data.DataLoader([1], 64, ...more)).toThrow(expected);
+  expect(() => new data.DataLoader([1], {}, true)).toThrow('takes at most 2 arguments, got 3');
+});

@@ -359,6 +359,9 @@ describe('refused files', () => {
         const error = thrown(() => torch.saveToBuffer({ deep: [wrong] }));
         expect([error.code, error.message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringContaining('value.deep[0]')]);
       }
+      const layer = new torch.nn.Linear(1, 1);
+      expect(thrown(() => torch.saveToBuffer({ layer })).message).toMatch(/got a Linear; save its stateDict\(\)$/);
+      layer.dispose();
       torch.scope(() => {
         const gone = torch.ones([1]);
         gone.dispose();

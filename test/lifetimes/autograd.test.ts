@@ -183,6 +183,13 @@ describe('modes', () => {
     torch.setGradEnabled(true);
     expect(records()).toBe(true);
     expect(codeOf(() => untyped.setGradEnabled(1))).toBe('ERR_TORCH_ARGUMENT');
+    for (const enabled of [false, true]) {
+      const result: boolean = torch.setGradEnabled(enabled, records);
+      expect([result, records()]).toEqual([enabled, true]);
+    }
+    expect(codeOf(() => untyped.setGradEnabled(false, 1))).toBe('ERR_TORCH_ARGUMENT');
+    expect(codeOf(() => untyped.setGradEnabled(false, async () => 1))).toBe('ERR_TORCH_ASYNC_MODE');
+    expect(torch.isGradEnabled()).toBe(true);
     for (const mode of ['noGrad', 'enableGrad', 'inferenceMode']) {
       expect(codeOf(() => untyped[mode](async () => 1))).toBe('ERR_TORCH_ASYNC_MODE');
       for (const generator of [function* () {}, async function* () {}])

@@ -28,6 +28,50 @@ test('an element is read and replaced by its position', () => {
   net.dispose();
 });
 
+test('hooks inside layers that call layers keep the tensors that they get and make', () => {
+  const net = new nn.Sequential(
+    new nn.Linear(3, 4),
+    new nn.Sequential(new nn.ReLU(), new nn.Linear(4, 4), new nn.Sigmoid()),
+    new nn.Tanh(),
+  );
+  const inner = net.at(1).at(0);
+  const kept: any[] = [];
+  net.at(0).registerForwardHook((_, __, output) => void kept.push(output));
+  inner.registerForwardHook((_, [input], output) => void kept.push(input, output.detach()));
+  net.at(2).registerForwardPreHook((_, [input]) => [(input as any).mul(2)]);
+  const x = torch.ones([2, 3]);
+  const hidden = net.at(0).forward(x);
+  const expected = torch.tanh(torch.sigmoid(net.at(1).at(1).forward(torch.relu(hidden))).mul(2));
+  kept.length = 0;
+  const result = torch.noGrad(() => net.forward(x));
+  expect(torch.equal(result, expected)).toBe(true);
+  expect(kept.map((one) => torch.equal(one, kept[2] === one ? torch.relu(hidden) : hidden))).toEqual([
+    true,
+    true,
+    true,
+  ]);
+
+  // They belong to the program's scope, and the other intermediate results still to the layer's.
+  kept.length = 0;
+  torch.scope(() => {
+    const before = torch.memory().tensors;
+    torch.noGrad(() => net.forward(x));
+    expect(torch.memory().tensors - before).toBe(6); // without the output of the second Linear
+    expect(kept.map(({ disposed }) => disposed)).toEqual([false, false, false]);
+  });
+  expect(kept.map(({ disposed }) => disposed)).toEqual([true, true, true]);
+
+  const encoder = new nn.TransformerEncoder(new nn.TransformerEncoderLayer(4, 2, 8, 0), 2);
+  const seen: any[] = [];
+  for (const layer of encoder.modules())
+    layer.registerForwardHook((_, __, output) => void seen.push(...[output].flat().filter((one) => one !== null)));
+  encoder.forward(torch.ones([3, 2, 4]));
+  expect(seen.length).toBeGreaterThan(15);
+  expect(seen.some(({ disposed }) => disposed)).toBe(false);
+  net.dispose();
+  encoder.dispose();
+});
+
 test('the name of a replaced element stays', () => {
   const net = new nn.Sequential(
     new Map([
@@ -138,6 +182,27 @@ test('an element is read and replaced by its name, as in Python', () => {
   const weights: any = new nn.ParameterDict({ w: torch.ones([2]) });
   weights.w = torch.zeros([3]);
   expect([weights.w instanceof nn.Parameter, weights.get('w').shape]).toEqual([true, [3]]);
+});
+
+test('slice gives a part with the same modules', () => {
+  const net = new nn.Sequential(layer(), new nn.ReLU(), layer());
+  const part = net.slice(1);
+  expect([part.at(0) === net.at(1), part.at(-1) === net.at(2), names(part)]).toEqual([
+    true,
+    true,
+    ['2.weight', '2.bias'],
+  ]);
+  const lengths = [net.slice(), net.slice(null, -1), net.slice(0, 9), net.slice(-2, 2), net.slice(2, 1)].map(
+    (one) => one.length,
+  );
+  expect(lengths).toEqual([3, 2, 3, 1, 0]);
+  const features = net.slice(0, 2).forward(torch.ones([2, 1]));
+  expect(torch.equal(features, torch.relu(net.at(0).forward(torch.ones([2, 1]))))).toBe(true);
+  const list = new nn.ModuleList([layer(), layer(), layer()]).slice(1);
+  expect([list instanceof nn.ModuleList, names(list)]).toEqual([true, ['0.weight', '0.bias', '1.weight', '1.bias']]);
+  expect(thrown(() => net.slice('0' as never)).message).toBe(
+    "Sequential.slice: argument 'start': expected an integer or null, got '0'",
+  );
 });
 
 test('pop removes an element and gives it; those after it move up', () => {

@@ -111,6 +111,9 @@ test('a dict that was not awaited is refused, also if keys may be missing', () =
     ]);
   }
   expect(net.loadStateDict({}, { strict: false }).missingKeys).toEqual(['weight', 'bias']);
+  expect(() => untyped.nn.Module.prototype.loadStateDict.call(net, {}, false)).toThrow(
+    'expected an object, got false; options go by name: { strict: false }',
+  );
   net.dispose();
 });
 
