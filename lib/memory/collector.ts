@@ -181,6 +181,7 @@ function mayWait(): boolean {
 /** Native code calls it in an op, with its arguments converted and nothing allocated. */
 function scavengeBeforeOp(): void {
   waits = false;
+  untilScavenge = YOUNG;
   flags[Flag.Collect] = Collect.None;
   scavengeMeasured(true);
   if (isOldDue()) flags[Flag.Collect] = Collect.All; // after this op

@@ -90,6 +90,16 @@ function factsAbout(older: ReadonlySet<number>): object {
   };
 }
 
+/** This folder, and its sources, which source maps name. */
+const OWN = new Set([__dirname, path.join(__dirname, '../../../lib/testing')]);
+
+/** Without the steps that lead through the measurement itself, which calls the function and so refers to its variables. */
+function ofProgram(steps: readonly string[]): readonly string[] {
+  const isOwn = (step: string) => OWN.has(path.dirname(path.resolve(/\((.*):\d+\)$/.exec(step)?.[1] ?? '/')));
+  const rest = steps.slice(steps.map(isOwn).lastIndexOf(true) + 1);
+  return rest.length > 0 ? rest : steps;
+}
+
 function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined> {
   const options = { folder: process.cwd(), redact: false, facts: true };
   const { NODE_OPTIONS: _options, ...env } = process.env; // without the preloads of a test runner
@@ -106,7 +116,7 @@ function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined
     child.once('close', () => {
       try {
         const { heldBy } = JSON.parse(text) as { heldBy?: LeakHolder[] };
-        resolve(heldBy?.map(({ path: steps, tensors, bytes }) => ({ path: steps, tensors, bytes })));
+        resolve(heldBy?.map(({ path: steps, tensors, bytes }) => ({ path: ofProgram(steps), tensors, bytes })));
       } catch (error) {
         reject(error as Error);
       }
