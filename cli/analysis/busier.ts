@@ -5,16 +5,17 @@
 import type { Series, Tick } from '../capture/records';
 import { firstRound, oldestOf, totalOf } from './sites';
 
-/** No tensor is older than this many times the age that released ones had reached before; the longest of many lives varies. */
+/** The oldest live tensor is at most this many times as old as released ones were before; the longest of many lives varies. */
 const MAX_AGE = 1.2;
-/** Of at least this many times as many tensors per time as before, */
+/** The site makes at least this many times as many tensors per time as before. */
 const MIN_BUSIER = 1.2;
-/** at most this many times as many live as the rate alone explains. */
+/** The number and the bytes of live tensors rose by at most this many times that factor. */
 const MAX_UNEXPLAINED = 1.25;
 
 /**
- * Whether the growth until round `end` may only be due to more work: all tensors of earlier times were released, at an age that no live
- * tensor has much exceeded, and there are only about as many more as are made. A leak makes its oldest tensor ever older.
+ * Whether more work may be the only cause of the growth until round `end`. Then all earlier tensors were released, at ages that the
+ * live ones have hardly exceeded, and the live ones rose about as much as the rate at which they are made. The oldest tensor of a
+ * leak becomes ever older.
  */
 export function isBusier(ticks: readonly Tick[], its: Series[], end: number): boolean {
   const since = oldestOf(its, end);

@@ -8,6 +8,8 @@ export function checkDevice(captures: Capture[], wanted: string | undefined): vo
   if (wanted === undefined) return;
   const there = new Set(captures.flatMap(({ series }) => [...series.values()].map(({ device }) => device)));
   if ([...there].some((device) => deviceMatches(device, wanted))) return;
-  const known = there.size === 0 ? 'but it has no sites' : [...there].sort().join(', ');
-  throw new UsageError(`--device ${wanted}: expected a device of the capture (${known})`);
+  const known = [...there].sort().join(', ');
+  throw new UsageError(
+    `--device ${wanted}: ${there.size === 0 ? 'the capture has no sites' : `expected a device of the capture (${known})`}`,
+  );
 }

@@ -7,9 +7,9 @@ import { firstRound, totalOf } from './sites';
 /** The rounds after the warm-up are compared in this many parts, and the last of these is not judged otherwise. */
 const PARTS = 8;
 const MIN_ROUNDS = 4;
-/** In the last part the values vary by at most this share of the mean growth of a part, */
+/** In the last part the values vary by at most this share of the mean growth of a part. */
 const MAX_VARIATION = 0.1;
-/** and no earlier part grew by less than this share: growth in bursts often pauses. */
+/** No earlier part grew by less than this share of that mean: growth in bursts often pauses. */
 const MIN_GROWTH = 0.5;
 /** The site makes at least this share of its tensors per time in the last part: a program that becomes idle proves nothing. */
 const MIN_PACE = 0.75;

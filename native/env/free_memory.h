@@ -19,8 +19,8 @@ void unregister_environment(EnvState* state) noexcept;
 bool free_unreachable(uint64_t bytes) noexcept;
 
 // Runs the scavenge that is due. Thread: the environment's, inside an op whose arguments are converted, before it
-// allocates: its result may then have the block of the last one, which the processor's caches still have, and the peak
-// is that of reference counting.
+// allocates: its result may then have the block of the last one, which the processor's caches still have, and fewer
+// results survive than after the op.
 void scavenge_before_op(EnvState& state) noexcept;
 
 // Frees what finalizers queued since the op in progress began, except what it uses. Thread: the environment's.
