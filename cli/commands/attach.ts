@@ -230,8 +230,8 @@ async function heldNow(connection: Connection): Promise<Answer[] | undefined> {
     printPauses(answers, connection.pid);
     return answers;
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    printError(`leak-audit: --why: ${error.message}\n`);
+    // Whatever failed, a full disk for example: the process is detached and the recording reported without holders.
+    printError(`leak-audit: --why: ${(error as Error).message}\n`);
     return undefined;
   }
 }
