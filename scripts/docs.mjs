@@ -164,7 +164,7 @@ const unexported = [
   'lib/optim/groups.ts:Filled',
   'lib/optim/groups.ts:OwnGroup',
   'lib/lifetimes/context.ts:ScopeNode',
-  'lib/errors/turn.ts:Unfinished',
+  'lib/errors/restoring.ts:Unfinished',
   ...Object.entries(ofModules).flatMap(([file, names]) => names.map((name) => `lib/nn/${file}.ts:${name}`)),
 ];
 

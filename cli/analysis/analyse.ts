@@ -14,7 +14,6 @@ import {
 } from '../rules/verdict';
 import { enoughRounds, roundsNeeded } from '../rules/warmup';
 import { addCauses } from './causes';
-import { addCourse } from './courses';
 import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';
 import { grownTensors } from './grown-tensors';
 import {
@@ -26,6 +25,7 @@ import {
   likelyHiddenRoot,
   riseAtCollections,
 } from './hidden';
+import { addHistory } from './histories';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { isThinned, judgeSampled, type Sampled } from './sampled';
@@ -186,7 +186,7 @@ function addGrownTensors(
 function explain({ program: { capture }, groups, all, root }: Sites, wanted: Series[], options: AnalysisOptions): void {
   for (const [i, site] of all.entries()) {
     if (site.verdict !== 'leak' && !isYoungAndGrowing(site)) continue;
-    addCourse(capture, site, groups[i], root?.group === groups[i] ? root : undefined);
+    addHistory(capture, site, groups[i], root?.group === groups[i] ? root : undefined);
   }
   if (options.device !== undefined) return;
   const leaks = groups.flatMap((group, i) => (all[i]!.verdict === 'leak' ? [{ site: all[i]!, group }] : []));

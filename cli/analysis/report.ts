@@ -52,7 +52,7 @@ export interface Cause {
 }
 
 /** What grows at a site, from the capture's start to its end at `ms`: values at equal distances. */
-export interface Course {
+export interface History {
   unit: 'bytes' | 'tensors' | 'nodes' | 'bytes outside tensors';
   ms: number;
   values: number[];
@@ -103,7 +103,7 @@ export interface SiteReport {
   /** For a leak whose cause the capture proves. */
   cause?: Cause;
   /** For a site that grows. */
-  course?: Course;
+  history?: History;
   /** What holds its live tensors (`--why`), most bytes first. */
   heldBy?: { path: string[]; tensors: number; bytes: number; openedAt?: string }[];
   /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
@@ -135,7 +135,7 @@ export interface RankReport {
   /** `liveBytes` minus the median of the ranks. */
   skewBytes: number;
   /** Live bytes at equal distances, from the start of its capture to the end. */
-  course: number[];
+  history: number[];
 }
 
 /** One process of a report on several captures. Times are ms since the first of them began. */

@@ -186,12 +186,12 @@ export function processInfo(capture: Capture, startMs: number): ProcessInfo {
   };
 }
 
-/** Points of a rank's course. */
-const COURSE_POINTS = 48;
+/** Points of a rank's history. */
+const HISTORY_POINTS = 48;
 
 function rankMemory({ start, ticks }: Capture, rank: number): RankMemory {
   const last = ticks.at(-1);
-  const points = Math.min(COURSE_POINTS, ticks.length);
+  const points = Math.min(HISTORY_POINTS, ticks.length);
   return {
     rank,
     ...(start?.worldSize === undefined ? {} : { worldSize: start.worldSize }),
@@ -200,7 +200,7 @@ function rankMemory({ start, ticks }: Capture, rank: number): RankMemory {
     peakLiveBytes: ticks.reduce((most, { bytes }) => Math.max(most, bytes), 0),
     allocatedBytes: last?.allocatedBytes ?? 0,
     rss: last?.rss ?? 0,
-    course: Array.from({ length: points }, (_, i) => ticks[Math.ceil(((i + 1) * ticks.length) / points) - 1]!.bytes),
+    history: Array.from({ length: points }, (_, i) => ticks[Math.ceil(((i + 1) * ticks.length) / points) - 1]!.bytes),
   };
 }
 

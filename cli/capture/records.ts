@@ -174,5 +174,5 @@ export interface RankMemory {
   allocatedBytes: number;
   rss: number;
   /** Live bytes at equal distances, from the start of its capture to the end. */
-  course: number[];
+  history: number[];
 }

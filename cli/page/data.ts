@@ -57,7 +57,7 @@ export interface PageData {
   report: Report;
   timeline: Timeline;
   /** Live bytes of the first sites at the timeline's points, by the site's number in the report. */
-  courses: Map<number, number[]>;
+  histories: Map<number, number[]>;
   flame: Flame;
   ranges: Ranges;
   /** Undefined if little is hidden. */
@@ -87,7 +87,7 @@ const MAX_OLDEST = 25;
 const MAX_LIVE = 2 ** 18;
 const MAX_COMPARED = 2000;
 const BIRTH_BINS = 120;
-const MAX_COURSES = 300;
+const MAX_HISTORIES = 300;
 const MAX_LABELS = 4;
 const MAX_VALUES = 25;
 /** More names would overlap. */
@@ -128,8 +128,8 @@ export function pageData(
   const hasDetail = capture.details.some(({ live }) => live.size > 0);
   const { peaks, ages } = peaksOf(capture, report, groups, points);
   const order = bandsOf(report, peaks);
-  const courses = coursesOf(capture, report, groups, order, points);
-  const bands = namedBands(report, order, courses, names);
+  const histories = historiesOf(capture, report, groups, order, points);
+  const bands = namedBands(report, order, histories, names);
   const shownStacks = redaction === undefined ? stacks : redactStacks(stacks, redaction);
   const { flame, framesOf } = flameOf(shownStacks, names.place);
   const originals = new Map(stacks.map((stack, i) => [stack, shownStacks[i]!]));
@@ -137,7 +137,7 @@ export function pageData(
   return {
     report: shown,
     timeline: timelineOf(ticks, bands, shown.marks, onsetsOf(report, order, bands)),
-    courses,
+    histories,
     flame,
     ranges: rangesOf(
       capture,
@@ -177,27 +177,27 @@ function peaksOf(capture: Capture, report: Report, groups: Groups, points: numbe
 }
 
 /** Of the sites with a band, and of the first others. */
-function coursesOf(
+function historiesOf(
   capture: Capture,
   report: Report,
   groups: Groups,
   order: number[],
   points: number[],
-): PageData['courses'] {
-  const courses: PageData['courses'] = new Map();
-  for (const i of new Set([...order, ...report.sites.keys()].slice(0, MAX_COURSES))) {
+): PageData['histories'] {
+  const histories: PageData['histories'] = new Map();
+  for (const i of new Set([...order, ...report.sites.keys()].slice(0, MAX_HISTORIES))) {
     const live = liveOf(capture, groups, report.sites[i]!);
-    const course = points.map((point) => live[point]!);
-    courses.set(i, course);
+    const history = points.map((point) => live[point]!);
+    histories.set(i, history);
   }
-  return courses;
+  return histories;
 }
 
-function namedBands(report: Report, order: number[], courses: PageData['courses'], names: Names): Band[] {
+function namedBands(report: Report, order: number[], histories: PageData['histories'], names: Names): Band[] {
   const short = shortNames(order.map((i) => names.frame(report.sites[i]!)));
   return order.map((i, k) => {
     const site = report.sites[i]!;
-    return { name: short[k]!, title: names.title(site), verdict: site.verdict, bytes: courses.get(i)! };
+    return { name: short[k]!, title: names.title(site), verdict: site.verdict, bytes: histories.get(i)! };
   });
 }
 

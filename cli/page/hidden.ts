@@ -1,4 +1,4 @@
-/** The course of memory that no tensor accounts for, by the lines whose graphs hold it. */
+/** The history of memory that no tensor accounts for, by the lines whose graphs hold it. */
 import { deviceMatches, type Group } from '../analysis/sites';
 import type { StackTotals } from '../analysis/stacks';
 import type { Capture } from '../capture/capture';

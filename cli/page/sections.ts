@@ -43,8 +43,8 @@ export function figures({ summary, verdict }: Report): string {
 const heading = (title: string, kind: 'text' | 'number') =>
   `<th scope="col" class="${kind}"><button type="button">${title}</button></th>`;
 
-export function siteTable({ report, courses }: PageData, folder: string): string {
-  const rows = report.sites.slice(0, MAX_ROWS).map((site, i) => siteRow(site, courses.get(i), folder));
+export function siteTable({ report, histories }: PageData, folder: string): string {
+  const rows = report.sites.slice(0, MAX_ROWS).map((site, i) => siteRow(site, histories.get(i), folder));
   const rest = report.sites.slice(MAX_ROWS);
   const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
   const more =
@@ -95,7 +95,7 @@ function sourceTitle({ file, line }: { file: string; line: number }): string {
   return lines.length === 0 ? '' : ` title="${lines.join('&#10;')}"`;
 }
 
-function siteRow(site: SiteReport, course: number[] | undefined, folder: string): string {
+function siteRow(site: SiteReport, history: number[] | undefined, folder: string): string {
   const leaks = site.verdict === 'leak';
   const numbers: [number, string][] = [
     [site.liveTensors, formatCount(site.liveTensors)],
@@ -121,17 +121,17 @@ function siteRow(site: SiteReport, course: number[] | undefined, folder: string)
       stack === ''
         ? `<code${sourceTitle(site)}>${name}</code>`
         : `<details><summary><code${sourceTitle(site)}>${name}</code>${devices}</summary><ol>${stack}</ol></details>`
-    }</td><td>${sparkline(course, site.verdict)}</td>` +
+    }</td><td>${sparkline(history, site.verdict)}</td>` +
     `${numbers.map(([value, text]) => `<td class="number" data-v="${value}">${text}</td>`).join('')}</tr>`
   );
 }
 
 const SPARK = { width: 96, height: 20, points: 48 };
 
-function sparkline(course: number[] | undefined, verdict: string): string {
-  if (course === undefined || course.length < 2) return '';
-  const step = Math.max(1, Math.floor(course.length / SPARK.points));
-  const values = course.filter((_, i) => i % step === 0 || i === course.length - 1);
+function sparkline(history: number[] | undefined, verdict: string): string {
+  if (history === undefined || history.length < 2) return '';
+  const step = Math.max(1, Math.floor(history.length / SPARK.points));
+  const values = history.filter((_, i) => i % step === 0 || i === history.length - 1);
   const most = values.reduce((a, b) => Math.max(a, b), 1);
   const points = values.map((value, i) => {
     const x = (i / (values.length - 1)) * SPARK.width;
@@ -298,7 +298,7 @@ export function rankTable({ ranks = [], missingRanks = [] }: Report): string {
     ];
     const bar = `<svg class="sure" width="${share(rank.liveBytes, most)}" height="10" aria-hidden="true"></svg>`;
     return (
-      `<tr><th scope="row">${rank.rank}</th><td>${sparkline(rank.course, 'steady')}</td><td class="bar">${bar}</td>` +
+      `<tr><th scope="row">${rank.rank}</th><td>${sparkline(rank.history, 'steady')}</td><td class="bar">${bar}</td>` +
       `${numbers.map((text) => `<td class="number">${text}</td>`).join('')}</tr>`
     );
   });

@@ -37,7 +37,7 @@ export function rankLines({ ranks = [], missingRanks = [] }: Report, colors: Col
       skewText(rank, ranks.length),
       formatBytes(rank.allocatedBytes),
       formatBytes(rank.rss),
-      colors.cyan(barsFromZero(everyNth(rank.course))),
+      colors.cyan(barsFromZero(everyNth(rank.history))),
     ]),
     colors.dim,
     columns,

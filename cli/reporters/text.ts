@@ -19,9 +19,9 @@ import { rankLines } from './ranks';
 /** Sites in the table; one line sums up the others. */
 const MAX_SITES = 20;
 const STACK_FRAMES = 6;
-const COURSE_INDENT = 4;
+const HISTORY_INDENT = 4;
 /** Room for the scale beside the bars. */
-const COURSE_TEXT = 28;
+const HISTORY_TEXT = 28;
 const USUAL_COLUMNS = 80;
 const MIN_BARS = 8;
 /** Paths are not cut below this width, even in a narrow terminal. */
@@ -46,7 +46,7 @@ function leakDetails({ sites }: Report, options: TextOptions): string[] {
   const shown = sites.filter((s) => s.verdict === 'leak' || isYoungAndGrowing(s)).slice(0, 3);
   for (const [i, site] of shown.entries()) {
     const stack = stackLines(site, options);
-    const more = i === 0 ? [...sourceLines(site, options), ...courseLines(site, options)] : [];
+    const more = i === 0 ? [...sourceLines(site, options), ...historyLines(site, options)] : [];
     if (more.length > 0 || site.stack.length > 1) lines.push(stack[0]!, ...more, ...stack.slice(1), '');
   }
   return lines;
@@ -76,21 +76,21 @@ function sourceLines(site: SiteReport, { colors, columns = Number.POSITIVE_INFIN
   });
 }
 
-/** Its course from zero, with a mark where the growth began. */
-function courseLines({ course, onsetMs }: SiteReport, { colors, columns = USUAL_COLUMNS }: TextOptions): string[] {
-  if (course === undefined || course.values.length < MIN_BARS) return [];
-  const room = Math.max(MIN_BARS, Math.min(course.values.length, columns - COURSE_INDENT - COURSE_TEXT));
-  const count = course.values.length;
-  const values = Array.from({ length: room }, (_, i) => course.values[Math.floor(((i + 1) * count) / room) - 1]!);
+/** Its history from zero, with a mark where the growth began. */
+function historyLines({ history, onsetMs }: SiteReport, { colors, columns = USUAL_COLUMNS }: TextOptions): string[] {
+  if (history === undefined || history.values.length < MIN_BARS) return [];
+  const room = Math.max(MIN_BARS, Math.min(history.values.length, columns - HISTORY_INDENT - HISTORY_TEXT));
+  const count = history.values.length;
+  const values = Array.from({ length: room }, (_, i) => history.values[Math.floor(((i + 1) * count) / room) - 1]!);
   const most = values.reduce((a, b) => Math.max(a, b), 0);
-  const inBytes = course.unit !== 'tensors' && course.unit !== 'nodes';
+  const inBytes = history.unit !== 'tensors' && history.unit !== 'nodes';
   const scale = inBytes
-    ? `0 to ${formatBytes(most)}${course.unit === 'bytes' ? '' : ' outside tensors'}`
-    : `0 to ${counted(most, course.unit.slice(0, -1))}`;
-  const indent = ' '.repeat(COURSE_INDENT);
-  const bars = `${indent}${colors.cyan(barsFromZero(values))}  ${scale} in ${formatDuration(course.ms)}`;
+    ? `0 to ${formatBytes(most)}${history.unit === 'bytes' ? '' : ' outside tensors'}`
+    : `0 to ${counted(most, history.unit.slice(0, -1))}`;
+  const indent = ' '.repeat(HISTORY_INDENT);
+  const bars = `${indent}${colors.cyan(barsFromZero(values))}  ${scale} in ${formatDuration(history.ms)}`;
   if (onsetMs === null) return [bars];
-  const at = Math.min(room - 1, Math.floor((onsetMs / Math.max(1, course.ms)) * room));
+  const at = Math.min(room - 1, Math.floor((onsetMs / Math.max(1, history.ms)) * room));
   return [bars, `${indent}${' '.repeat(at)}^ grows since ${formatDuration(onsetMs)}`];
 }
 

@@ -1,7 +1,7 @@
 /** The types of the addon's exports. Imports nothing of the library, so every module can refer to it. */
 import type { Device } from '../../types/base';
 import type { TorchError } from '../errors/errors';
-import type { Turn } from '../errors/turn';
+import type { Turn } from '../errors/restoring';
 import type { AuditNative } from './recorder';
 
 /** A native function of the op table: arguments in schema order, tensors as handles. */

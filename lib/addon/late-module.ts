@@ -1,6 +1,6 @@
 /** Modules of the library that are loaded when they are first used. */
 import { ownFolders } from '../errors/caller';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 
 /**
  * Whether Node itself has loaded this file: `module` is of its class, that of other loaders a plain object of some realm. Jest and

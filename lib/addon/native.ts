@@ -1,6 +1,6 @@
 /** The addon. lib/addon/load.ts chooses and loads it; lib/addon/interface.ts has the types of its exports. */
 import { completeNative } from '../errors/errors';
-import { shareTurn } from '../errors/turn';
+import { shareTurn } from '../errors/restoring';
 import { FlagOffset } from '../generated/codes';
 import type { Native } from './interface';
 import { load } from './load';

@@ -5,7 +5,7 @@
  */
 import * as timers from 'node:timers';
 import { native } from '../addon/native';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { Flag, RecordingMode } from '../generated/codes';
 import { enter, nearestOpen, now, type ScopeNode } from '../lifetimes/context';
 import { isGenuine, type Tensor } from '../tensor/tensor';

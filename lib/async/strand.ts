@@ -7,7 +7,7 @@ import { native } from '../addon/native';
 import { results } from '../call/runtime';
 import { signature } from '../call/signature';
 import { codedError, type TorchError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { Flag, Kind, RecordingMode } from '../generated/codes';
 import { enter, now, type ScopeNode } from '../lifetimes/context';
 import { collectAll } from '../memory/collector';

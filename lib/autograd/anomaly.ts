@@ -3,7 +3,7 @@
 import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError, type TorchError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { frameText } from '../observe/audit/positions';
 import { captureStack } from '../observe/audit/stack';
 import { refuseAwaiting } from '../tensor/promises';

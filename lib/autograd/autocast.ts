@@ -9,7 +9,7 @@ import { ownOptions } from '../addon/options';
 import { warn } from '../call/warnings';
 import { requireAtMost } from '../errors/arity';
 import { argumentError } from '../errors/errors';
-import { begin, end, ending, type Unfinished } from '../errors/turn';
+import { begin, end, ending, type Unfinished } from '../errors/restoring';
 import { Carrier } from '../lifetimes/carrier';
 import { isPending } from '../tensor/places';
 import { isTensor } from '../tensor/tensor';

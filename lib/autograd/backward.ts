@@ -2,7 +2,7 @@
 
 import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
-import { begin, end, ending, type Unfinished } from '../errors/turn';
+import { begin, end, ending, type Unfinished } from '../errors/restoring';
 import { refuseAwaiting } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { runEngine } from './anomaly';

@@ -3,7 +3,7 @@
 import type { Parts } from '../../types/base';
 import { native } from '../addon/native';
 import { argumentError, codedError, describe, disposedError, refusal } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { asUser } from '../lifetimes/user-code';
 import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
 import { gradientHandle } from './hooks';

@@ -3,7 +3,7 @@
  * must have the same goal.
  */
 import { native } from '../addon/native';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import type { Tensor } from '../tensor/tensor';
 
 export interface Goal {

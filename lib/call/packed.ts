@@ -4,7 +4,7 @@
  * entries of the outer call.
  */
 import { native } from '../addon/native';
-import { whenTurnEnds } from '../errors/turn';
+import { whenTurnEnds } from '../errors/restoring';
 import { Flag, Packing, RecordingMode } from '../generated/codes';
 import { isInteger, isNumber } from './plain';
 

@@ -2,7 +2,7 @@
 import { types } from 'node:util';
 import { native } from '../addon/native';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { Flag, RecordingMode } from '../generated/codes';
 import { enter, now } from '../lifetimes/context';
 import { ownScope } from '../lifetimes/scope';

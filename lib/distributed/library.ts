@@ -6,7 +6,7 @@ import type { Signal } from '../../types/base';
 import { addonFile, native } from '../addon/native';
 import { onAbort } from '../async/signals';
 import { codedError, type ErrorCode, type TorchError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { buildCommand, distributedName } from '../libtorch/bindings';
 import { enter, now } from '../lifetimes/context';
 

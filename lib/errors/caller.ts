@@ -1,6 +1,6 @@
 /** Makes errors point at the caller's line: removes the library's own frames at the top of the stack. */
 import * as path from 'node:path';
-import { restoring } from './turn';
+import { restoring } from './restoring';
 
 /**
  * This package's folders: dist/lib, its sources according to source maps, and the wrappers of the binding that is loaded

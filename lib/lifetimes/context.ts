@@ -11,8 +11,8 @@ import { createHook, executionAsyncId, executionAsyncResource } from 'node:async
 import { setImmediate } from 'node:timers';
 import { types } from 'node:util';
 import { native } from '../addon/native';
-import { birthOfPromise, isLeft, type Opener } from '../errors/opener';
-import { isArming } from '../errors/turn';
+import { isArming } from '../errors/restoring';
+import { birthOfPromise, isLeft, type Opener } from '../errors/scope-opener';
 import { Flag } from '../generated/codes';
 import { forgetOpening, noteOpening } from './openings';
 

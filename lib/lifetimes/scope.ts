@@ -7,8 +7,8 @@
 import { native } from '../addon/native';
 import { requireAtMost } from '../errors/arity';
 import { argumentError, codedError } from '../errors/errors';
-import { noteOpener } from '../errors/opener';
-import { begin, end, ending, restoring, type Unfinished } from '../errors/turn';
+import { begin, end, ending, restoring, type Unfinished } from '../errors/restoring';
+import { noteOpener } from '../errors/scope-opener';
 import { isPending } from '../tensor/places';
 import {
   type AsyncPart,
@@ -112,7 +112,7 @@ export class Scope implements ScopeNode, Unfinished {
     endWaiting(this);
   }
 
-  /** @internal Its function was cut off (lib/errors/turn.ts), possibly before the scope was open. */
+  /** @internal Its function was cut off (lib/errors/restoring.ts), possibly before the scope was open. */
   _undo(): void {
     if (this._id === undefined) return;
     if (now.starting?.scope === this) now.starting = null;

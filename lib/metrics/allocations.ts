@@ -7,7 +7,7 @@ import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
 import { shapeOf } from '../addon/shape';
 import { argumentError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { asUser } from '../lifetimes/user-code';
 import { frameText, stackText } from '../observe/audit/positions';
 import type { Frame, Stack } from '../observe/audit/stack';

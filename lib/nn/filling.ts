@@ -1,5 +1,5 @@
 /** Whether the functions of torch.nn.init fill tensors. */
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 
 let skipping = false;
 

@@ -6,7 +6,7 @@
 import { type Native, native } from '../addon/native';
 import type { Demand } from '../addon/recorder';
 import { completeDisposed, type TorchError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { callerSite, siteLine, siteText, watch } from './watch';
 
 /** In the order of handles::Watch::Cause. */

@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import type { AuditNative, AuditOptions, HeapFiles } from '../addon/recorder';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { Flag } from '../generated/codes';
 import { printable } from '../libtorch/printable';
 import { heapFigures } from '../memory/memory-usage';

@@ -7,7 +7,7 @@ import type { Device } from '../../types/base';
 import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
 import { argumentError, codedError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { Flag, RecordingMode } from '../generated/codes';
 import { type Known, knownMethods, knownProperties } from './known';
 import { readArguments } from './reading';

@@ -14,7 +14,7 @@ import { inGradMode } from '../autograd/mode';
 import { failure, Made, ops } from '../autograd/tuples';
 import { fromTypedArray } from '../elements/create';
 import { argumentError, codedError } from '../errors/errors';
-import { restoring } from '../errors/turn';
+import { restoring } from '../errors/restoring';
 import { type Scope, scope } from '../lifetimes/scope';
 import { asUser } from '../lifetimes/user-code';
 import { refusePromise } from '../tensor/promises';

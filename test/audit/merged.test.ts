@@ -148,8 +148,8 @@ describe('ranks of a group', () => {
       [0, 100, low, (low - high) / 2],
       [1, 101, high, (high - low) / 2],
     ]);
-    expect(report.ranks[1].course).toHaveLength(48);
-    expect(report.ranks[1].course.at(-1)).toBe(high);
+    expect(report.ranks[1].history).toHaveLength(48);
+    expect(report.ranks[1].history.at(-1)).toBe(high);
     expect(report.missingRanks).toEqual([2]);
     const [leak, model] = report.sites;
     expect(leak.ranks.map(({ rank, liveTensors, grownTensors }: any) => [rank, liveTensors, grownTensors])).toEqual([

@@ -256,7 +256,7 @@ test('a range shows what was allocated in it and still lives, what was allocated
   await page.close();
 });
 
-test('hidden memory has its own course and flames, by the lines whose graphs hold it', async () => {
+test('hidden memory has its own history and flames, by the lines whose graphs hold it', async () => {
   const builder = new CaptureBuilder()
     .site(1, ['/srv/train.ts', 10, 5, 'step'], ['/srv/main.ts', 3, 1, 'main'])
     .site(2, ['/srv/eval.ts', 20, 5, 'evaluate'], ['/srv/main.ts', 9, 1, 'main']);

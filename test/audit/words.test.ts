@@ -257,7 +257,7 @@ test('models loaded per call have the bytes that the capture counts at their lin
   expect(sites[0]!.cause!.text).toBe('60 models loaded here are kept, 60.0 KiB together');
 });
 
-test('the onset is the change point, with a mark below the course', () => {
+test('the onset is the change point, with a mark below the history', () => {
   const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]);
   for (let i = 1; i <= ROUNDS; i++) {
     const live = 40 + Math.max(0, i - 24);

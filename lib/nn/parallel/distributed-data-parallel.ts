@@ -5,7 +5,7 @@ import { ownOptions } from '../../addon/options';
 import { isGradEnabled } from '../../autograd/backward';
 import { memberOf, ProcessGroup } from '../../distributed/group';
 import { argumentError, codedError, refusal } from '../../errors/errors';
-import { restoring } from '../../errors/turn';
+import { restoring } from '../../errors/restoring';
 import { Flag, RecordingMode } from '../../generated/codes';
 import { isPending } from '../../tensor/places';
 import { type Tensor, wrapElement } from '../../tensor/tensor';

@@ -2,7 +2,7 @@
 import { ownOptions } from '../../addon/options';
 import { inGradMode } from '../../autograd/mode';
 import { argumentError } from '../../errors/errors';
-import { restoring } from '../../errors/turn';
+import { restoring } from '../../errors/restoring';
 import { type InLibraryScope, ownScope, withLibraryScope } from '../../lifetimes/scope';
 import { isTensor, type Tensor } from '../../tensor/tensor';
 import { ModuleDict, ModuleList } from '../containers';

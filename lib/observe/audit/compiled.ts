@@ -6,7 +6,7 @@
 import { AssertionError } from 'node:assert';
 import { findSourceMap } from 'node:module';
 import * as path from 'node:path';
-import { restoring } from '../../errors/turn';
+import { restoring } from '../../errors/restoring';
 import { throughRunning } from './running-maps';
 import { scriptPath } from './script-path';
 import { mapUrl, sourceText } from './source-text';

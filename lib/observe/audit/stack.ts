@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
 import { generatedFolder, native } from '../../addon/native';
-import { restoring } from '../../errors/turn';
+import { restoring } from '../../errors/restoring';
 import { callSites } from './call-sites';
 import { noteMap } from './running-maps';
 import { nameOfScript, scriptPath } from './script-path';

@@ -1,16 +1,16 @@
-/** The course of a growing site: its values over time, and the time from which it grows. */
+/** The history of a growing site: its values over time, and the time from which it grows. */
 import type { Capture } from '../capture/capture';
 import { MIN_ROUNDS, MIN_WARMUP } from '../rules/warmup';
 import type { Root } from './graphs';
 import { onsetOf } from './onset';
-import type { Course, SiteReport } from './report';
+import type { History, SiteReport } from './report';
 import { firstRound, type Group, totalOf } from './sites';
 
-/** A course has at most this many points, because the report draws it in one line of text. */
+/** A history has at most this many points, because the report draws it in one line of text. */
 const MAX_POINTS = 48;
 
-/** Sets the course and the onset of a site whose growth was judged. `root`: the growing graph that it carries. */
-export function addCourse(capture: Capture, site: SiteReport, group: Group | undefined, root: Root | undefined): void {
+/** Sets the history and the onset of a site whose growth was judged. `root`: the growing graph that it carries. */
+export function addHistory(capture: Capture, site: SiteReport, group: Group | undefined, root: Root | undefined): void {
   const { ticks, durationMs } = capture;
   const freed = site.freedMs === null ? -1 : ticks.findIndex(({ ms }) => ms > durationMs - site.freedMs!);
   const end = freed === -1 ? ticks.length : freed;
@@ -22,7 +22,7 @@ export function addCourse(capture: Capture, site: SiteReport, group: Group | und
   const at = end - first < MIN_ROUNDS ? null : onsetOf(ms.slice(first, end), values.slice(first, end));
   // A site that first appears after the first rounds of the program grows since then.
   site.onsetMs = at !== null ? ms[first + at]! : first > MIN_WARMUP ? ms[first]! : null;
-  site.course = { unit, ms: ms.at(-1)!, values: sampled(ms, values) };
+  site.history = { unit, ms: ms.at(-1)!, values: sampled(ms, values) };
 }
 
 /** The figure whose growth was judged. */
@@ -40,7 +40,7 @@ function growing(capture: Capture, site: SiteReport, group: Group | undefined, r
 }
 
 /** The last value in each of MAX_POINTS equal times. */
-function sampled(ms: readonly number[], values: readonly number[]): Course['values'] {
+function sampled(ms: readonly number[], values: readonly number[]): History['values'] {
   const count = Math.min(MAX_POINTS, ms.length);
   let i = 0;
   return Array.from({ length: count }, (_, k) => {

@@ -5,7 +5,7 @@
  * and no JavaScript is on the stack, were cut off; they are restored then, innermost first.
  */
 import { setImmediate } from 'node:timers';
-import { isInsideProgram } from './opener';
+import { isInsideProgram } from './scope-opener';
 
 /** A changed state to restore. It lives from begin() to end(), which nest like calls. */
 export interface Unfinished {

@@ -3,7 +3,7 @@
  * async function that called `openScope` waits for the first time, so stacks are compared. Only positions matter.
  */
 
-import { restoring } from './turn';
+import { restoring } from './restoring';
 
 /** A V8 call site. Declared here, because Node's types lack some of these and the package's types do not use Node's. */
 interface Site {
