@@ -89,6 +89,21 @@ function nameBeside(path: string): string {
   return `${folder}${shown}.${randomBytes(9).toString('hex')}.partial`;
 }
 
+/** Errors name the file that the program asked for: the other name means nothing to its reader. */
+function createBeside(path: string, partial: string, mode: number): number {
+  try {
+    return fs.openSync(partial, NEW, mode);
+  } catch (error) {
+    const failure = error as NodeJS.ErrnoException;
+    if (failure.path === partial) {
+      for (const text of ['message', 'stack'] as const)
+        failure[text] = failure[text]?.replace(partial, () => path) ?? '';
+      failure.path = path;
+    }
+    throw failure;
+  }
+}
+
 /**
  * Writes to an unpredictable name beside the file and renames it at the end. On failure the old file is unchanged and no
  * partial file remains.
@@ -96,7 +111,7 @@ function nameBeside(path: string): string {
 export function writeWhole(path: string, write: (file: WholeFile) => void): void {
   const { mode, replacesOwn } = modeFor(path);
   const partial = nameBeside(path);
-  const fd = fs.openSync(partial, NEW, mode);
+  const fd = createBeside(path, partial, mode);
   try {
     try {
       // Not by Node, whose permission model has no flag that allows these two, even where writing is allowed.

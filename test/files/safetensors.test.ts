@@ -299,7 +299,11 @@ describe('refused files', () => {
         expect(codeOf(() => safetensors.save(at('kept'), { one: torch.ones([1], { dtype: 'complex128' }) }))).toBe(
           'ERR_TORCH_ARGUMENT',
         );
-        expect(thrown(() => safetensors.save(at('none/x'), { one })).code).toBe('ENOENT');
+        const absent = thrown(() => safetensors.save(at('none/x'), { one }));
+        expect([absent.code, absent.message]).toEqual([
+          'ENOENT',
+          `ENOENT: no such file or directory, open '${at('none/x')}'`,
+        ]);
         expect(statSync(at('kept')).size).toBe(size);
       });
       expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
