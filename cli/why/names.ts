@@ -31,6 +31,9 @@ const PLAIN = new Set(['Object', 'Tensor', '', '(object elements)', 'Function'])
 const IDENTIFIER = /^[\p{L}_$#][\p{L}\p{N}_$]*$/u;
 const STORE = /^<symbol kResourceStore>$/;
 
+/** V8's name of the property that leads to a getter or a setter. */
+const ACCESSOR = /^[gs]et (?<key>.+)$/;
+
 /** The property in which Node's event targets keep their listeners. */
 const LISTENERS = '<symbol kEvents>';
 
@@ -71,7 +74,11 @@ export class Names {
     switch (heap.edgeKind(edge)) {
       case Edge.context:
         // The library's function around a hook has the program's function in a variable of its own.
-        if (this.paths.edgeTo(from) >= 0 && this.isHook(this.paths.before(from))) return this.oneOfMany(node);
+        if (this.paths.edgeTo(from) >= 0) {
+          const closure = this.paths.before(from);
+          if (this.isHook(closure)) return this.oneOfMany(node);
+          if (this.isAccessor(closure)) return undefined; // the library's own variable behind a buffer of a module
+        }
         return this.variable(from, heap.strings.at(name), node);
       case Edge.element:
         return this.oneOfMany(node);
@@ -157,14 +164,27 @@ export class Names {
       const file = heap.follow(from, known.filename, Edge.property);
       if (file >= 0) return { text: `module.exports (${this.words.file(heap.nameOf(file), 1, 1)})`, begins: true };
     }
-    const shown = this.words.name(name);
-    const text = IDENTIFIER.test(name)
+    const accessor = heap.kinds[node] === Kind.closure ? ACCESSOR.exec(name) : null;
+    const key = accessor?.groups?.key ?? name;
+    const shown = this.words.name(key);
+    const text = IDENTIFIER.test(key)
       ? `.${shown}`
-      : name.startsWith('<symbol')
+      : key.startsWith('<symbol')
         ? `[${shown}]`
         : `[${JSON.stringify(shown)}]`;
-    if (this.globals.has(from)) return { text: `globalThis${text}${this.suffix(node)}`, begins: true };
-    return { text: `${text}${this.suffix(node)}`, property: true };
+    const suffix = this.isAccessor(node) ? '' : this.suffix(node);
+    if (this.globals.has(from)) return { text: `globalThis${text}${suffix}`, begins: true };
+    return { text: `${text}${suffix}`, property: true };
+  }
+
+  /** Whether it is a getter or setter that the library defines on an object of the program, as `registerBuffer` does. */
+  private isAccessor(closure: number): boolean {
+    const edge = this.paths.edgeTo(closure);
+    if (edge < 0 || this.heap.edgeKind(edge) !== Edge.property || this.heap.kinds[closure] !== Kind.closure)
+      return false;
+    if (!ACCESSOR.test(this.heap.strings.at(this.heap.edgeName(edge)))) return false;
+    const file = this.scripts.fileOf(closure);
+    return file !== undefined && this.isOwn(file);
   }
 
   private internal(from: number, name: number, node: number): Step | undefined {

@@ -85,6 +85,13 @@ test.each<[string, number, number, (string | RegExp)[]]>([
   ['an AsyncLocalStorage', 1, 170, [/^setInterval of 70,000 ms/, 'AsyncLocalStorage store', '.request']],
   ['the global object', 1, 180, ['globalThis.leftBehind', '.last']],
   ['a symbol of the global object', 1, 285, ['globalThis[<symbol left behind>]', '.last']],
+  ['a buffer of a module', 1, 305, ['globalThis.model (Module)', '.mean']],
+  [
+    'a getter',
+    1,
+    315,
+    ['globalThis.settings', `.limits (get limits, ${FILE}:${lineOf('get limits')})`, 'variable tensor'],
+  ],
   ['a FinalizationRegistry', 3, 295, [`registry (module ${FILE})`, '3 × held value.value']],
   ['the key of a WeakMap', 1, 190, [`key (module ${FILE})`, 'value of a WeakMap for that key', '.value']],
   ['scopes that were never closed', 4, 200, ['4 scopes that are still open', '4 tensors']],
