@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import type { Report } from '../analysis/report';
 import { watchUnrecorded } from '../attach/unrecorded';
 import type { Capture } from '../capture/capture';
+import { condense } from '../capture/condense';
 import { joinChildren, removeChildren } from '../capture/join';
 import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
 import { CaptureFollower } from '../capture/reader';
@@ -21,6 +22,7 @@ import { WasmRecording } from '../wasm/recording';
 import { withWasm } from '../wasm/report';
 import { HeapAtEnd } from '../why/at-end';
 import { keepBeside, removeBeside } from '../why/kept';
+import { HeldWhileRunning } from '../why/while-running';
 
 interface Options extends RecordingOptions {
   allFrames?: boolean;
@@ -54,7 +56,7 @@ export function runCommand(done: (status: number) => void): Command {
     .option('--check', 'exit with 1 if a leak was found and the program succeeded')
     .option(
       '--why',
-      'also find what holds the tensors of the main thread when the program exits, and with --follow-children those of up to 16 child processes',
+      'also find what holds the tensors when the recording first shows a leak and when the program exits (with --follow-children also of up to 16 child processes); pauses the program',
     )
     .option('--wasm', 'also record each WebAssembly.Memory: its size, its growth, the line that made it')
     .option('--all-frames', 'also show the frames of libraries in stacks')
@@ -115,6 +117,7 @@ async function record(
 ): Promise<Result> {
   const heap = options.why ? new HeapAtEnd(options.followChildren === true) : undefined;
   const wasm = options.wasm ? new WasmRecording(roundMs(options)) : undefined;
+  let running: HeldWhileRunning | undefined;
   try {
     const follower = new CaptureFollower(file, fd);
     const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
@@ -131,6 +134,7 @@ async function record(
     };
     const stopWatching =
       options.followChildren === true ? () => {} : watchUnrecorded(() => recordedPid(follower), noteUnrecorded);
+    if (options.why) running = new HeldWhileRunning(() => captureNow(follower));
     const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings), ...wasm?.variables() }).finally(
       () => {
         stopWatching();
@@ -140,7 +144,7 @@ async function record(
     const outlives = hasEnd(follower) ? undefined : recorderOf(file);
     if (outlives !== undefined) noteSurvivor(outlives, options.output !== undefined);
     const capture = whole(file, follower);
-    const held = await heap?.answers();
+    const held = await heap?.answers(await running?.stop());
     if (held !== undefined && options.output !== undefined) keepBeside(file, held);
     const foundWasm = wasm?.report();
     const report = reportCapture(capture, {
@@ -150,6 +154,7 @@ async function record(
     });
     return { ending, report: foundWasm === undefined ? report : withWasm(report, foundWasm) };
   } finally {
+    await running?.stop();
     heap?.close();
     wasm?.close();
   }
@@ -162,6 +167,7 @@ const hasEnd = (follower: CaptureFollower) => captureNow(follower)?.end !== unde
 function captureNow(follower: CaptureFollower): Capture | undefined {
   try {
     follower.poll();
+    condense(follower.capture);
     return follower.capture;
   } catch {
     return undefined; // not valid any more; the report will say why

@@ -8,6 +8,7 @@ import { colorsFor } from '../terminal/colors';
 import { terminalColumns, writeOutput } from '../terminal/output';
 import { printableAll } from '../terminal/printable';
 import { progress } from '../terminal/progress';
+import { formatDuration } from '../terminal/units';
 import { print } from '../terminal/writers';
 import { withWasm } from '../wasm/report';
 import { withHolders } from '../why/held';
@@ -72,6 +73,9 @@ export function showReport(
       }),
     );
   if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));
-  if (options.held !== undefined && redaction === undefined)
-    print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder, atEnd: true })}`);
+  if (options.held !== undefined && redaction === undefined) {
+    const held = whyReport(options.held);
+    const when = held.afterMs === undefined ? 'at the end' : `after ${formatDuration(held.afterMs)}`;
+    print(`\nheld ${when} by\n${renderWhy(printableAll(held), { colors, folder, atEnd: true })}`);
+  }
 }

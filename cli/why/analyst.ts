@@ -60,6 +60,7 @@ export function checked(value: unknown): Answer {
     pid: whole(given.pid, 'pid', 2 ** 32),
     thread: whole(given.thread, 'thread', 2 ** 32),
     pausedMs: amount(given.pausedMs, 'pausedMs'),
+    ...(given.afterMs === undefined ? {} : { afterMs: amount(given.afterMs, 'afterMs') }),
     tensors: amount(given.tensors, 'tensors'),
     bytes: amount(given.bytes, 'bytes'),
     heldBy: list(given.heldBy, 'heldBy', MAX_HOLDERS).map((one, i) => holderOf(one, `heldBy[${i}]`)),

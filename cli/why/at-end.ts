@@ -67,8 +67,11 @@ export class HeapAtEnd {
     return { why, whyChildren: { claims: place(this.claims), files: this.children.map(places) } };
   }
 
-  /** Called after the program has ended. Reports missing heaps on stderr. */
-  async answers(): Promise<Answer[] | undefined> {
+  /**
+   * Called after the program has ended. Reports missing heaps on stderr. `earlier`: what was found while it ran, which stands
+   * for an end that has no heap, or holds nothing.
+   */
+  async answers(earlier: Answer[] | undefined): Promise<Answer[] | undefined> {
     const found: Answer[] = [];
     const add = async ({ snapshot, facts }: Files, whose: string) => {
       try {
@@ -76,7 +79,7 @@ export class HeapAtEnd {
         found.push(await analyseHeap(snapshot, facts, {}));
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
-        printError(`leak-audit: --why: ${error.message}\n`);
+        if (earlier === undefined) printError(`leak-audit: --why: ${error.message}\n`);
       }
     };
     const claimed = this.claims === undefined ? 0 : fs.fstatSync(this.claims).size / CLAIM_BYTES;
@@ -86,6 +89,7 @@ export class HeapAtEnd {
       printError(
         `leak-audit: --why: ${claimed} child processes ended with live tensors; the first ${MAX_CHILDREN} are included\n`,
       );
+    if (earlier !== undefined && found.every(({ heldBy }) => heldBy.length === 0)) return earlier;
     return found.length > 0 ? found : undefined;
   }
 

@@ -19,6 +19,8 @@ export interface Answer {
   thread: number;
   /** How long the thread was paused for its snapshot. */
   pausedMs: number;
+  /** The age of the recording when the snapshot was taken; undefined: at the end of the program, or no recording. */
+  afterMs?: number;
   tensors: number;
   bytes: number;
   heldBy: Holder[];

@@ -6,6 +6,8 @@ export interface WhyReport {
   version: 1;
   /** Of the first process; threads and holders of other processes have their own. */
   pid: number;
+  /** The age of the recording when `run --why` took the snapshots; undefined: at the end of the program, or no recording. */
+  afterMs?: number;
   tensors: number;
   bytes: number;
   threads: { pid?: number; thread: number; pausedMs: number }[];
@@ -21,10 +23,12 @@ export function whyReport(answers: readonly Answer[]): WhyReport {
   const heldBy = answers
     .flatMap((answer) => answer.heldBy.map((holder) => ({ ...holder, ...placeOf(answer) })))
     .sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+  const afterMs = answers[0]?.afterMs;
   const sum = (figure: 'tensors' | 'bytes') => answers.reduce((total, answer) => total + answer[figure], 0);
   return {
     version: 1,
     pid: first,
+    ...(afterMs === undefined ? {} : { afterMs }),
     tensors: sum('tensors'),
     bytes: sum('bytes'),
     threads: answers.map((answer) => ({ ...placeOf(answer), pausedMs: answer.pausedMs })),
