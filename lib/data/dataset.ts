@@ -138,6 +138,7 @@ export class ConcatDataset<T = any> extends Dataset<T> {
   /** The index after the last sample of each dataset. */
   readonly cumulativeSizes: readonly number[];
 
+  constructor(datasets: Iterable<MapDataset<T> | readonly T[] | Tensor>);
   constructor(datasets: Iterable<MapDataset | readonly any[] | Tensor>);
   constructor(...passed: [datasets: Iterable<MapDataset | readonly any[] | Tensor>]) {
     super();
@@ -172,6 +173,7 @@ export class ConcatDataset<T = any> extends Dataset<T> {
 export class ChainDataset<T = any> extends IterableDataset<T> {
   readonly datasets: readonly AnyIterable<T>[];
 
+  constructor(datasets: Iterable<AnyIterable<T>>);
   constructor(datasets: Iterable<AnyIterable>);
   constructor(...passed: [datasets: Iterable<AnyIterable>]) {
     super();

@@ -25,6 +25,7 @@ export class StackDataset<T = any> extends Dataset<T> {
   /** The names of an object's datasets; null if they were given in order. */
   readonly names: readonly string[] | null;
 
+  constructor(datasets: { readonly [K in keyof T]: MapDataset<T[K]> | readonly T[K][] });
   constructor(datasets: Record<string, MapDataset | readonly any[] | Tensor>);
   constructor(...datasets: (MapDataset | readonly any[] | Tensor)[]);
   constructor(...given: (Parts | MapDataset | readonly any[] | Tensor)[]) {

@@ -6,24 +6,28 @@ import { DataLoader as Loader } from './loader';
 import type { DataLoaderOptions, SampleOptions } from './options';
 import type { DataLoaderState } from './progress';
 
-/** The constructor of loaders: B is the type of a batch, S of a sample. */
+type Source<S> = MapDataset<S> | readonly S[] | AnyIterable<S>;
+
+/** A dataset whose class is not known: only what is read in order may have no length. */
+type AnyDataset<S> = MapDataset<S> | readonly S[] | (AnyIterable<S> & { readonly length?: number | undefined });
+
+/** The constructor of loaders: B is the type of a batch, S of a sample, D of the dataset. */
 export interface DataLoaderConstructor {
-  new <B = Unsaid, S = any>(
-    dataset: MapDataset<S> | readonly S[] | AnyIterable<S>,
+  new <B = Unsaid, S = any, D = AnyDataset<S>>(
+    dataset: D & Source<S>,
     options: SampleOptions<S, B>,
-  ): DataLoader<BatchOf<B, Converted<S>>, S>;
-  new <B = Unsaid, S = any>(
-    dataset: MapDataset<S> | readonly S[] | AnyIterable<S>,
+  ): DataLoader<BatchOf<B, Converted<S>>, S, D>;
+  new <B = Unsaid, S = any, D = AnyDataset<S>>(
+    dataset: D & Source<S>,
     options?: DataLoaderOptions<S, B>,
-  ): DataLoader<BatchOf<B, Collated<S>>, S>;
+  ): DataLoader<BatchOf<B, Collated<S>>, S, D>;
   readonly prototype: DataLoader;
 }
 
 /** Batches of a dataset: `for await (const batch of loader)`; each loop is one pass. */
-// biome-ignore lint/correctness/noUnusedVariables: declarations name it, DataLoader<Batch, Sample>
-export interface DataLoader<B = any, S = any> extends AsyncIterable<B>, Iterable<B> {
+export interface DataLoader<B = any, S = any, D = AnyDataset<S>> extends AsyncIterable<B>, Iterable<B> {
   /** The dataset; an array or a tensor as it was passed. */
-  readonly dataset: MapDataset | readonly any[] | AnyIterable;
+  readonly dataset: D;
   readonly batchSize: number | null;
   readonly dropLast: boolean;
   readonly numWorkers: number;

@@ -12,7 +12,7 @@ test('samples are lists, or objects with the names of the datasets', () => {
   expect([list.length, list.names, list.getItem(1), list.getItem(-1)]).toEqual([3, null, ['b', 2], ['c', 3]]);
   const named = new StackDataset({ text: ['a', 'b', 'c'], square: new Squares(3) });
   const { text, square } = torch.scope(() => {
-    const sample = named.getItem(2);
+    const sample = named.getItem(2) as { text: string; square: any };
     return { text: sample.text, square: sample.square.x.toArray() };
   });
   expect([text, square]).toEqual(['c', [4, 4]]);

@@ -103,5 +103,27 @@ for (const batch of new DataLoader<[Tensor, string]>(new Mixed()))
 for (const batch of new DataLoader(new Images() as torch.utils.data.Dataset)) expectTypeOf(batch).toBeAny();
 const one: torch.utils.data.DataLoader = new DataLoader(pairs);
 expectTypeOf(one instanceof DataLoader).toEqualTypeOf<boolean>();
+
+// The dataset keeps its class; of one that is not known only the length is asked, which streams may not have.
+const images = new DataLoader(new Images(), { batchSize: 2 });
+expectTypeOf(images.dataset).toEqualTypeOf<Images>();
+expectTypeOf(images.dataset.length).toEqualTypeOf<number>();
+expectTypeOf(new DataLoader([1, 2]).dataset).toEqualTypeOf<number[]>();
+expectTypeOf(training.dataset.length).toEqualTypeOf<number>();
+expectTypeOf(one.dataset.length).toEqualTypeOf<number | undefined>();
+const narrower: torch.utils.data.DataLoader<unknown, Sample> = images;
+expectTypeOf(narrower.dataset.length).toEqualTypeOf<number | undefined>();
+expectTypeOf(new DataLoader<Tensor>(new Images()).dataset.length).toEqualTypeOf<number | undefined>();
+
+// Datasets of datasets have their samples.
+const { ChainDataset, ConcatDataset, StackDataset } = torch.utils.data;
+expectTypeOf(new ConcatDataset([new Images(), new Images()])).toEqualTypeOf<torch.utils.data.ConcatDataset<Sample>>();
+expectTypeOf(new ConcatDataset([[1], [2]])).toEqualTypeOf<torch.utils.data.ConcatDataset<number>>();
+expectTypeOf(new ConcatDataset([new Images(), ['a']])).toEqualTypeOf<torch.utils.data.ConcatDataset>();
+expectTypeOf(new ChainDataset([[1], new Set([2])])).toEqualTypeOf<torch.utils.data.ChainDataset<number>>();
+for (const batch of new DataLoader(new StackDataset({ a: new Images(), b: [1] }))) {
+  expectTypeOf(batch.a.name).toEqualTypeOf<string[]>();
+  expectTypeOf(batch.b).toEqualTypeOf<Tensor<'float32', [number]>>();
+}
 class Own extends DataLoader<Tensor, Tensor> {}
 for (const batch of new Own(torch.ones([2, 2]))) expectTypeOf(batch).toEqualTypeOf<Tensor>();

@@ -38,7 +38,7 @@ test('without annotations, from an installed package', () => {
   const { errors, written } = compiled(fs.readFileSync(path.join(__dirname, 'programs', 'library.ts'), 'utf8'));
   expect(errors).toEqual([]);
   expect(written).toMatch(/seq: torch\.nn\.ShapedSequential</);
-  expect(written).toMatch(/batches: torch\.utils\.data\.DataLoader<number\[\], number>/);
+  expect(written).toMatch(/batches: torch\.utils\.data\.DataLoader<number\[\], number, number\[\]>/);
 }, 600_000);
 
 test('every class of torch.nn and torch.optim can be extended', () => {
