@@ -240,16 +240,17 @@ export interface LoadFileOptions<V extends string = Device> extends LoadLimits, 
 
 /**
  * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map if a key is not a string), lists and tuples
- * become arrays, a state dict an object of Tensors. No code in the file is executed.
+ * become arrays, a state dict an object of Tensors. No code in the file is executed. `T` is what the program has saved there,
+ * which is not checked.
  *
  * @throws ERR_TORCH_FILE if it is another kind of file, is damaged, uses names that are not allowed, or exceeds a limit
  */
-export function load<const V extends string = Device>(
+export function load<T = unknown, const V extends string = string>(
   source: FilePath | Uint8Array,
   options: LoadFileOptions<V> = {},
-): unknown {
+): T {
   const { device, mmap, ...limits } = ownOptions('load', options, ['device', 'mmap', ...limitNames]);
-  return withSource(wanted, source, mmap, (bytes) => loadFrom('load', bytes, device, limits));
+  return withSource(wanted, source, mmap, (bytes) => loadFrom('load', bytes, device, limits)) as T;
 }
 
 const loadFrom = (fn: string, bytes: TensorSource, device: string | undefined, limits: LoadLimits): unknown =>
@@ -384,13 +385,13 @@ export function saveToStream(value: unknown): ByteStream {
  *
  * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM if the stream fails
  */
-export async function loadFromStream<const V extends string = Device>(
+export async function loadFromStream<T = unknown, const V extends string = string>(
   source: ByteSource,
   options: Omit<LoadFileOptions<V>, 'mmap'> & StreamOptions = {},
-): Promise<unknown> {
+): Promise<T> {
   const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', ...limitNames]);
   const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());
   const whole = inMemory(bytes, true);
   demandFormat(whole, wanted);
-  return namingLoader('loadFromStream', () => loadFrom('loadFromStream', whole, device, limitsOf(how)));
+  return namingLoader('loadFromStream', () => loadFrom('loadFromStream', whole, device, limitsOf(how))) as T;
 }

@@ -29,6 +29,13 @@ torch.jit.load('model.pt', { codeWhileLoading: 'refuse', maxBytes: 1e9, maxTenso
 // @ts-expect-error: 'allow' or 'refuse'
 torch.jit.load('model.pt', { codeWhileLoading: false });
 torch.load('x.pt', { maxBytes: 1e9, maxDepth: 3 });
+// What was saved is what the program says, or unknown.
+expectTypeOf(torch.load('x.pt')).toBeUnknown();
+expectTypeOf(
+  torch.load<{ epoch: number }>('x.pt', { device: String(process.env.DEVICE) }).epoch,
+).toEqualTypeOf<number>();
+expectTypeOf(torch.loadFromStream<number[]>(new Blob([]))).toEqualTypeOf<Promise<number[]>>();
+new torch.nn.Linear(1, 1).loadStateDict(torch.load('x.pt'));
 torch.npz.load('x.npz', { maxBytes: 1e9, maxTensors: 3 });
 torch.load(new URL('file:///x.pt'), { mmap: true });
 torch.jit.load(new URL('file:///x.pt'), { mmap: true });
