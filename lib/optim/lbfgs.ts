@@ -57,7 +57,10 @@ export class LBFGS extends BuiltIn<LBFGSOptions> {
     throw refusal(this._name('step'), 'paramGroups', 'one group of parameters', String(length));
   }
 
-  override step<T>(closure?: () => T): any {
+  // Without a closure it throws, so the types of programs refuse it.
+  override step(this: 'optim.LBFGS.step needs a closure that computes the loss', closure?: undefined): never;
+  override step<T>(closure: () => T): T;
+  override step<T>(closure?: () => T): T {
     const fn = this._name('step');
     return this._whole(fn, closure, () => {
       if (closure === undefined) throw argumentError(fn, 'closure', 'a function that computes the loss', closure);

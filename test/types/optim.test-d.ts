@@ -47,3 +47,19 @@ expectTypeOf(lion.paramGroups[0]!.beta).toEqualTypeOf<number>();
 new torch.optim.Adam([w]) satisfies torch.optim.Optimizer;
 // @ts-expect-error: not an optimizer
 new lrScheduler.CosineAnnealingLR({ step() {} }, { TMax: 10 });
+
+// Every scheduler but the one of a metric.
+let scheduler: torch.optim.lrScheduler.Scheduler = new lrScheduler.StepLR(any, 30);
+scheduler = new lrScheduler.SequentialLR(any, [new lrScheduler.LinearLR(any), new lrScheduler.ConstantLR(any)], [5]);
+scheduler = new lrScheduler.ChainedScheduler([new lrScheduler.LinearLR(any)]);
+scheduler = new swaUtils.SWALR(any, 0.1);
+scheduler.step();
+// @ts-expect-error: its step takes a metric
+scheduler = new lrScheduler.ReduceLROnPlateau(any);
+
+// LBFGS needs a closure, whose loss its step returns.
+const lbfgs = new torch.optim.LBFGS([w]);
+lbfgs satisfies torch.optim.Optimizer;
+expectTypeOf(lbfgs.step(() => w.sum().item())).toEqualTypeOf<number>();
+// @ts-expect-error: no closure
+lbfgs.step();

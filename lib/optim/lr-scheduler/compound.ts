@@ -6,7 +6,15 @@ import { rateIn, setRate } from '../groups';
 import type { Optimizer } from '../optimizer';
 import { schedulersKnowFirstStep, since } from '../release';
 import { at, demand, demandThat, type Given, perGroup, read } from './arguments';
-import { copied, demandOptimizer, groupsOf, LRScheduler, type SchedulerStateDict, stateOf } from './scheduler';
+import {
+  copied,
+  demandOptimizer,
+  groupsOf,
+  LRScheduler,
+  type Scheduler,
+  type SchedulerStateDict,
+  stateOf,
+} from './scheduler';
 
 function schedulersOf(fn: string, schedulers: unknown, optimizer?: Optimizer<any>): LRScheduler<object>[] {
   const isList = Array.isArray(schedulers) && schedulers.length > 0;
@@ -20,7 +28,7 @@ function schedulersOf(fn: string, schedulers: unknown, optimizer?: Optimizer<any
 }
 
 /** What both have: the state is that of their schedulers. */
-abstract class Compound {
+abstract class Compound implements Scheduler {
   readonly optimizer: Optimizer<any>;
   /** @internal */
   readonly _schedulers: readonly LRScheduler<object>[];
@@ -31,6 +39,8 @@ abstract class Compound {
     this.optimizer = optimizer;
     this._schedulers = schedulers;
   }
+
+  abstract step(): void;
 
   /** The learning rates that the last step set. */
   getLastLr(): number[] {

@@ -14,7 +14,7 @@ export {
   type CosineAnnealingWarmRestartsOptions,
 } from './cosine';
 export { CyclicLR, type CyclicLROptions, OneCycleLR, type OneCycleLROptions, type PerGroup } from './cycles';
-export { LRScheduler, type SchedulerStateDict } from './scheduler';
+export { LRScheduler, type Scheduler, type SchedulerStateDict } from './scheduler';
 export {
   ConstantLR,
   type ConstantLROptions,

@@ -19,11 +19,21 @@ export function demandOptimizer(fn: string, optimizer: unknown): asserts optimiz
 /** What a state dict of a scheduler holds, under Python's names. */
 export type SchedulerStateDict = Record<string, any>;
 
+/** What all schedulers have that need no metric, so all but `ReduceLROnPlateau`. */
+export interface Scheduler {
+  readonly optimizer: Optimizer<any>;
+  step(): void;
+  /** The learning rates that the last step set. */
+  getLastLr(): number[];
+  stateDict(): SchedulerStateDict;
+  loadStateDict(stateDict: SchedulerStateDict): void;
+}
+
 /**
  * Sets the learning rates of an optimizer's groups, once when it is made and again with each `step()`. A class of one's own
  * has `getLr()`, and calls `this.start()` at the end of its constructor.
  */
-export abstract class LRScheduler<S extends object = Record<string, unknown>> {
+export abstract class LRScheduler<S extends object = Record<string, unknown>> implements Scheduler {
   readonly optimizer: Optimizer<any>;
   /** The number of steps so far. */
   lastEpoch: number;
