@@ -22,7 +22,7 @@ export type ForwardHook<M extends Module = any> = (
 ) => unknown;
 type Grads = (Tensor | null)[];
 /** Gets the gradients of the arguments and results of `forward`, and may return other gradients of the arguments. */
-export type FullBackwardHook = (module: any, gradInput: Grads, gradOutput: Grads) => unknown;
+export type FullBackwardHook<M extends Module = any> = (module: M, gradInput: Grads, gradOutput: Grads) => unknown;
 
 /** The hooks that `forward` runs. */
 export interface CallHooks {

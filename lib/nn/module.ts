@@ -305,7 +305,11 @@ export class Module {
   }
 
   /** Calls `hook(module, gradInput, gradOutput)` in each backward through a call of the module. */
-  registerFullBackwardHook(hook: FullBackwardHook, options: HookOptions = {}): HookHandle {
+  registerFullBackwardHook<M extends Module>(
+    this: M,
+    hook: FullBackwardHook<M>,
+    options: HookOptions = {},
+  ): HookHandle {
     return this.#calls().backward.add('registerFullBackwardHook', hook, options, () => this.#trim());
   }
 

@@ -81,6 +81,7 @@ linear.registerForwardHook((module, [input], output) => {
 });
 linear.registerForwardPreHook((_, [input]) => [input.mul(2)]);
 encoder.registerFullBackwardHook((module, _, [gradient]) => [gradient!.div(module.numLayers)]);
+linear.registerFullBackwardHook((module) => expectTypeOf(module).toEqualTypeOf<torch.nn.Linear>());
 const anyModule: torch.nn.Module = encoder;
 anyModule.registerForwardPreHook((_module: unknown, inputs: unknown[]) => inputs);
 anyModule.registerForwardHook((module: any, inputs, output) => module.use(inputs[0], output));
