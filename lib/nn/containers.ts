@@ -65,6 +65,9 @@ function registerElement<M extends Module>(container: Container<M>, name: string
   container._elements.set(name, demandModule(fn, 'module', module) as M);
 }
 
+/** Those of Python's `list[start:end:step]`; negative positions count from the end. */
+export type SliceArguments = [start?: number | null, end?: number | null, step?: number | null];
+
 /** What lists have in common. */
 export abstract class List<T> extends Container<T> {
   /** The element at a position; negative positions count from the end. */
@@ -86,6 +89,18 @@ export abstract class List<T> extends Container<T> {
     }
     this._elements.set(name, element());
     return this;
+  }
+
+  /** @internal A part of the elements, for `slice`: as Python's `list[start:end:step]`. */
+  _from<E>(elements: readonly E[], passed: SliceArguments): E[] {
+    const fn = `${this.constructor.name}.slice`;
+    const [start = null, end = null, step = null] = upTo(fn, 3, passed);
+    for (const [name, place] of Object.entries({ start, end, step })) {
+      if (place === null || Number.isInteger(place)) continue;
+      throw argumentError(fn, name, 'an integer or null', place);
+    }
+    if (step !== null && step <= 0) throw argumentError(fn, 'step', 'an integer of 1 or more, or null', step);
+    return elements.slice(start ?? 0, end ?? undefined).filter((_, i) => i % (step ?? 1) === 0);
   }
 
   /** @internal */
@@ -172,15 +187,6 @@ abstract class Modules<M extends Module = Module> extends List<M> {
     registerElement(this, name, value);
   }
 
-  /** @internal A part of the elements, for `slice`. */
-  _from<E>(elements: readonly E[], start: unknown = null, end: unknown = null): E[] {
-    for (const [name, place] of Object.entries({ start, end })) {
-      if (place === null || Number.isInteger(place)) continue;
-      throw argumentError(`${this.constructor.name}.slice`, name, 'an integer or null', place);
-    }
-    return elements.slice((start as number | null) ?? 0, (end as number | null) ?? undefined);
-  }
-
   #read(method: string, module: unknown): M {
     return demandModule(`${this.constructor.name}.${method}`, 'module', module) as M;
   }
@@ -218,10 +224,10 @@ export class Sequential extends Modules {
 
   /**
    * The modules from `start` up to `end`, with their names, as Python's `net[start:end]`; negative positions count from the end.
-   * They are the same modules, not copies.
+   * They are the same modules, not copies. With `step`: every second one, and so on.
    */
-  slice(start?: number | null, end?: number | null): Sequential {
-    return new Sequential(new Map(this._from([...this._elements], start, end)));
+  slice(...range: SliceArguments): Sequential {
+    return new Sequential(new Map(this._from([...this._elements], range)));
   }
 }
 
@@ -234,9 +240,9 @@ export class ModuleList<M extends Module = Module> extends Modules<M> {
     if (modules !== null) this.extend(modules);
   }
 
-  /** The modules from `start` up to `end`, as Python's `list[start:end]`; negative positions count from the end. */
-  slice(start?: number | null, end?: number | null): ModuleList<M> {
-    return new ModuleList(this._from([...this._elements.values()], start, end));
+  /** The modules from `start` up to `end`, as Python's `list[start:end:step]`; negative positions count from the end. */
+  slice(...range: SliceArguments): ModuleList<M> {
+    return new ModuleList(this._from([...this._elements.values()], range));
   }
 
   /** @internal Equal neighbours are one line where Python has it so: `(0-1): 2 x Linear(…)`. */

@@ -3,7 +3,7 @@ import { isPlainObject } from '../addon/options';
 import { upTo } from '../errors/arity';
 import { argumentError } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { Dict, isIterable, List } from './containers';
+import { Dict, isIterable, List, type SliceArguments } from './containers';
 import { Parameter } from './parameter';
 
 /** Tensors in a list become parameters, as in Python; parameters stay. */
@@ -47,6 +47,11 @@ export class ParameterList extends List<Parameter> {
     const given = [...parameters].map((one, i) => asParameter('ParameterList.extend', `parameters[${i}]`, one));
     for (const parameter of given) this.append(parameter);
     return this;
+  }
+
+  /** The parameters from `start` up to `end`, as Python's `list[start:end:step]`; negative positions count from the end. */
+  slice(...range: SliceArguments): ParameterList {
+    return new ParameterList(this._from([...this._elements.values()], range));
   }
 
   set(index: number, parameter: Tensor): this {

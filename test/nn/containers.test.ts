@@ -203,6 +203,24 @@ test('slice gives a part with the same modules', () => {
   expect(thrown(() => net.slice('0' as never)).message).toBe(
     "Sequential.slice: argument 'start': expected an integer or null, got '0'",
   );
+  const parameters = new nn.ParameterList([1, 2, 3].map((value) => torch.tensor([value])));
+  expect([...parameters.slice(-2)].map((one) => one.item())).toEqual([2, 3]);
+  expect(parameters.slice(1).at(0)).toBe(parameters.at(1));
+});
+
+test('slice takes a step', () => {
+  const net = new nn.Sequential(layer(), new nn.ReLU(), layer(), new nn.ReLU(), layer());
+  expect(names(net.slice(0, null, 2))).toEqual(names(net));
+  expect(net.slice(1, 5, 2).length).toBe(2);
+  expect([...new nn.ModuleList(net.children()).slice(-4, null, 3)]).toEqual([net.at(1), net.at(4)]);
+  const parameters = new nn.ParameterList([1, 2, 3].map((value) => torch.tensor([value])));
+  expect([...parameters.slice(null, null, 2)].map((one) => one.item())).toEqual([1, 3]);
+  const refused = [() => net.slice(0, 3, 0), () => parameters.slice(null, null, -1), () => net.slice(0, 3, 0.5)];
+  expect(refused.map((call) => thrown(call).message)).toEqual([
+    "Sequential.slice: argument 'step': expected an integer of 1 or more, or null, got 0",
+    "ParameterList.slice: argument 'step': expected an integer of 1 or more, or null, got -1",
+    "Sequential.slice: argument 'step': expected an integer or null, got 0.5",
+  ]);
 });
 
 test('pop removes an element and gives it; those after it move up', () => {
