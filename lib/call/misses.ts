@@ -111,3 +111,32 @@ export function reportMissingNames(path: string, object: object, { read, write, 
   Object.setPrototypeOf(last, misses);
   reporting.add(object);
 }
+
+/** Whether a name is the index of an element. */
+export const isIndex = (name: string): boolean => /^(?:0|-?[1-9]\d*)$/.test(name);
+
+const INSPECT = '(node:internal/util/inspect:';
+
+/**
+ * Whether Node's `inspect` reads the element, as its `formatValue` does for an object behind a Proxy: it looks for the null of a
+ * revoked one. Otherwise `console.log` of a Proxy would throw. The first frames are those of `hint`'s caller, the Proxy of missing
+ * names, and the reader.
+ */
+function isReadByInspect(hint: Hint): boolean {
+  const holder: { stack?: unknown } = {};
+  Error.captureStackTrace(holder, hint);
+  const { stack } = holder;
+  return (
+    typeof stack === 'string' &&
+    stack
+      .split('\n')
+      .slice(0, 4)
+      .some((frame) => frame.includes(INSPECT))
+  );
+}
+
+/** The hint for reads of elements, such as `t[0]`, of objects that have none. */
+export function ofElements(message: (name: string) => string): Hint {
+  const hint: Hint = (name) => (!isIndex(name) || (name === '0' && isReadByInspect(hint)) ? undefined : message(name));
+  return hint;
+}

@@ -4,7 +4,7 @@
  */
 import { codedError } from '../errors/errors';
 import { type assignedInPython, isTensor, notThis, Tensor } from '../tensor/tensor';
-import { reportMissingNames } from './misses';
+import { isIndex, ofElements, reportMissingNames } from './misses';
 
 const instead = {
   number:
@@ -78,30 +78,7 @@ function refuseAssigning(): void {
   }
 }
 
-const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
-
-const INSPECT = '(node:internal/util/inspect:';
-
-/**
- * Whether Node's `inspect` reads the element, as its `formatValue` does for an object behind a Proxy: it looks for the null of a
- * revoked one. Otherwise `console.log` of a Proxy would throw. The first frames are the hint, the Proxy of missing names, and
- * the reader.
- */
-function isReadByInspect(): boolean {
-  const holder: { stack?: unknown } = {};
-  Error.captureStackTrace(holder, elementHint);
-  const { stack } = holder;
-  return (
-    typeof stack === 'string' &&
-    stack
-      .split('\n')
-      .slice(0, 4)
-      .some((frame) => frame.includes(INSPECT))
-  );
-}
-
-const elementHint = (name: string): string | undefined =>
-  name === '0' && isReadByInspect() ? undefined : `Tensor: t[${name}] is not an element: write t.at(${name})`;
+const elementHint = ofElements((name) => `Tensor: t[${name}] is not an element: write t.at(${name})`);
 
 /** Called once, after all methods are defined. */
 export function refuseOperators(): void {

@@ -1,5 +1,5 @@
 /** torch.utils.data. */
-import { reportMissingNames } from '../call/misses';
+import { ofElements, reportMissingNames } from '../call/misses';
 import { Dataset, IterableDataset } from './dataset';
 import { Sampler } from './samplers';
 import { DataLoader } from './typed-loader';
@@ -39,5 +39,10 @@ export { StackDataset } from './stack-dataset';
 export * as transforms from './transforms';
 export { DataLoader, type DataLoaderConstructor } from './typed-loader';
 
-for (const { prototype, name } of [DataLoader, Dataset, IterableDataset, Sampler])
+for (const { prototype, name } of [DataLoader, IterableDataset, Sampler])
   reportMissingNames(`utils.data.${name}`, prototype, { fields: true });
+/** `dataset[0]`, which is a sample in Python, and what `Array.from(dataset)` reads. */
+reportMissingNames('utils.data.Dataset', Dataset.prototype, {
+  fields: true,
+  read: ofElements((name) => `utils.data.Dataset: dataset[${name}] is not a sample: write dataset.getItem(${name})`),
+});

@@ -1,4 +1,5 @@
 /** Datasets, loops and what they leave behind. */
+import { inspect } from 'node:util';
 import { balancedAsync, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 import { Later, Squares, Stream } from './datasets';
 
@@ -361,4 +362,15 @@ test('a scope gives a loader of a tensor, also of a disposed one', () => {
     });
     expect(codeOf(() => [...gone])).toBe('ERR_TORCH_DISPOSED');
   });
+});
+
+test('an element of a dataset is not a sample', () => {
+  const dataset: any = new Subset([1, 2], [0]);
+  const { code, message } = thrown(() => dataset[0]);
+  expect([code, message]).toEqual([
+    'ERR_TORCH_NAME',
+    'utils.data.Dataset: dataset[0] is not a sample: write dataset.getItem(0)',
+  ]);
+  expect(codeOf(() => Array.from(dataset))).toBe('ERR_TORCH_NAME');
+  expect(String(inspect(new Proxy(dataset, {})))).toContain('Subset');
 });
