@@ -3,9 +3,12 @@ import type { DType, DTypeLike, MemoryFormat } from '../../types/base';
 import { canonicalDtype, dtypeCodes, memoryFormats } from '../addon/enums';
 import { byName, flagOf, isPlainObject } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
-import { argumentError } from '../errors/errors';
+import { argumentError, describe, refusal } from '../errors/errors';
 import { isTensor, type Tensor } from '../tensor/tensor';
-import { setData } from './parameter';
+import type { Module } from './module';
+import { Parameter, setData, type UninitializedParameter } from './parameter';
+import { isOfModel } from './registration';
+import { isLazy, replacement, setMember } from './state';
 
 export interface ToOptions {
   device?: string | null | undefined;
@@ -46,31 +49,56 @@ export const cast =
   (tensor: Tensor): Tensor | null =>
     tensor.isFloatingPoint() && tensor.dtype !== dtype ? (tensor.to(dtype) as Tensor) : null;
 
-/** Replaces the memory of parameters, their gradients, and buffers; where `convert` gives null it stays. */
-export function replaceData(
-  parameters: readonly Tensor[],
-  buffers: readonly Tensor[],
+/**
+ * Replaces the memory of parameters, their gradients, and buffers; where `convert` gives null it stays. libtorch's set_data does
+ * not go from or to 'meta': there a new object takes the place of the old one, as in Python. One of several places stays one.
+ */
+export function replaceData<M extends Module>(
+  module: M,
   convert: (tensor: Tensor) => Tensor | null,
-): void {
-  const apply = (tensor: Tensor) => {
+  recurse = true,
+): M {
+  const done = new Map<Tensor, Tensor>();
+  /** The tensor with its new memory. */
+  const applied = (of: Module, tensor: Tensor): Tensor => {
     const plain = tensor.detach() as Tensor;
     const next = convert(plain);
+    let result = tensor;
     if (next !== null && next !== plain) {
-      setData(tensor, next);
+      if ((next.device === 'meta') === (tensor.device === 'meta') || isOfModel(of)) setData(tensor, next);
+      else result = isLazy(tensor) ? emptyLike(tensor, next.device) : replacement(tensor, next);
       next.dispose();
     }
     plain.dispose();
+    return result;
   };
   inGradMode(false, () => {
-    for (const parameter of parameters) {
-      apply(parameter);
-      const { grad } = parameter;
-      if (grad === null) continue;
-      apply(grad);
-      grad.dispose();
+    const modules = recurse ? module.modules() : [module];
+    for (const of of modules) {
+      for (const [name, tensor] of [...of._ownParameters(), ...of._ownBuffers()]) {
+        let result = done.get(tensor);
+        if (result === undefined) {
+          const grad = tensor instanceof Parameter ? tensor.grad : null;
+          result = applied(of, tensor);
+          if (grad !== null) {
+            const changed = applied(of, grad);
+            if (result !== tensor) result.grad = changed;
+            if (changed !== grad) changed.dispose();
+            grad.dispose();
+          }
+          done.set(tensor, result);
+        }
+        if (result !== tensor) setMember(of, name, result);
+      }
     }
-    for (const buffer of buffers) apply(buffer);
   });
+  return module;
+}
+
+/** A parameter or buffer without a shape, on another device. */
+function emptyLike(tensor: Tensor, device: string): Tensor {
+  const { dtype, requiresGrad } = tensor;
+  return new (tensor.constructor as typeof UninitializedParameter)({ dtype, device, requiresGrad });
 }
 
 const isDtype = (value: string) => dtypeCodes.has(canonicalDtype(value as DTypeLike));
@@ -96,6 +124,10 @@ export function targetOf(passed: readonly unknown[]): ToOptions {
   const { tensor, ...given } = byName('to', names, isPlainObject(passed[0]) ? 0 : 1, passed) as ToOptions & {
     tensor?: Tensor;
   };
+  // By position Python has another argument there, which a module ignores.
+  const last = passed[names.length - 1];
+  if (last !== undefined && !isPlainObject(last))
+    throw refusal('to', 'memoryFormat', 'a value by name', describe(last));
   const format = given.memoryFormat ?? null;
   if (format !== null && !memoryFormats.includes(format)) {
     throw argumentError('to', 'memoryFormat', `one of ${memoryFormats.join(', ')}`, format);

@@ -12,6 +12,7 @@ export type { ToArguments, ToOptions } from './conversion';
 export * from './distances';
 export * from './dropout';
 export { EmbeddingBag } from './embedding';
+export type { EmptyOptions } from './emptied';
 export type { ForwardHook, ForwardPreHook, FullBackwardHook } from './hooks';
 export * as init from './init';
 export * from './lazy';

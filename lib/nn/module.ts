@@ -9,6 +9,7 @@ import type { SharedTensor } from '../tensor/share';
 import { isTensor, requireLive, type Tensor } from '../tensor/tensor';
 import { cast, conversion, dtypeOf, replaceData, type ToArguments, targetOf } from './conversion';
 import { deepCopyOf, notCloned, refuseForeignCopies } from './copy';
+import { type EmptyOptions, emptied } from './emptied';
 import {
   type CallHooks,
   type ForwardHook,
@@ -210,32 +211,32 @@ export class Module {
 
   /**
    * Moves parameters and buffers to a device, or converts those of floating-point dtypes. The tensors stay the same objects,
-   * so optimizers keep working.
+   * so optimizers keep working, except those that go to `'meta'`.
    */
   to(...target: ToArguments): this {
-    return this._convert(conversion(targetOf(target)));
+    return replaceData(this, conversion(targetOf(target)));
   }
 
   /** Converts all parameters and buffers. */
   type(dtype: DTypeLike): this {
     const name = dtypeOf('type', dtype);
-    return this._convert((tensor) => tensor.to(name) as Tensor);
+    return replaceData(this, (tensor) => tensor.to(name) as Tensor);
   }
 
   float(): this {
-    return this._convert(cast('float32'));
+    return replaceData(this, cast('float32'));
   }
 
   double(): this {
-    return this._convert(cast('float64'));
+    return replaceData(this, cast('float64'));
   }
 
   half(): this {
-    return this._convert(cast('float16'));
+    return replaceData(this, cast('float16'));
   }
 
   bfloat16(): this {
-    return this._convert(cast('bfloat16'));
+    return replaceData(this, cast('bfloat16'));
   }
 
   cpu(): this {
@@ -246,10 +247,9 @@ export class Module {
     return this.to(device);
   }
 
-  /** @internal Replaces the memory of parameters, gradients and buffers; null keeps it. */
-  _convert(convert: (tensor: Tensor) => Tensor | null): this {
-    replaceData(this.parameters(), this.buffers(), convert);
-    return this;
+  /** Gives parameters and buffers memory on a device, without values. `recurse: false`: only the module's own. */
+  toEmpty(options: EmptyOptions): this {
+    return emptied(this, options);
   }
 
   /**

@@ -225,10 +225,10 @@ export function assigned(target: Tensor, value: Tensor): void {
 }
 
 /**
- * The parameter or buffer for one on 'meta', whose handle cannot get memory of another device (libtorch's set_data). As in
+ * The parameter or buffer for one that comes from or goes to 'meta': its handle cannot get the memory (libtorch's set_data). As in
  * Python it is a new object.
  */
-function replacement(target: Tensor, value: Tensor): Tensor {
+export function replacement(target: Tensor, value: Tensor): Tensor {
   const plain = target.ndim === 0 && value.ndim === 1 && !isLazy(target) ? (value.at(0) as Tensor) : value;
   if (target instanceof Parameter) return new Parameter(plain, { requiresGrad: target.requiresGrad });
   if (target instanceof Buffer) return new Buffer(plain, { persistent: target.persistent });
@@ -236,7 +236,7 @@ function replacement(target: Tensor, value: Tensor): Tensor {
 }
 
 /** Sets an element of a container, or a property. */
-function setMember(module: Module, name: string, tensor: Tensor): void {
+export function setMember(module: Module, name: string, tensor: Tensor): void {
   const { _elements: elements } = module as { _elements?: Map<string, unknown> };
   if (elements?.has(name)) elements.set(name, tensor);
   else (module as unknown as Record<string, Tensor>)[name] = tensor;

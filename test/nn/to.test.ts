@@ -51,6 +51,10 @@ test('to takes positions in the order of Python, and names', () => {
       [torch.ones([1], { dtype: 'int64' })],
       "to: argument 'tensor': expected a Tensor of a floating-point or complex dtype, got a Tensor ",
     ],
+    [
+      ['cpu', 'float64', false, 'channels_last'],
+      "argument 'memoryFormat': expected a value by name, got 'channels_last'",
+    ],
     [[3], "to: argument 'target': expected a device, a dtype, a Tensor or options, got 3"],
     [[], "to: argument 'target': expected a device, a dtype, a Tensor or options, got undefined"],
   ];
@@ -59,4 +63,58 @@ test('to takes positions in the order of Python, and names', () => {
     expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringContaining(text)]);
   }
   net.dispose();
+});
+
+test('toEmpty gives a module on meta memory, in new parameters, and keeps those of another module', () => {
+  const before = settled();
+  const net = new nn.Sequential(new nn.Linear(2, 2, { device: 'meta' }), new nn.BatchNorm1d(2, { device: 'meta' }));
+  const [weight] = net.parameters();
+  expect(net.toEmpty({ device: 'cpu' })).toBe(net);
+  const [made] = net.parameters();
+  expect([made === weight, made!.device, made!.requiresGrad, made instanceof nn.Parameter]).toEqual([
+    false,
+    'cpu',
+    true,
+    true,
+  ]);
+  expect(net.namedBuffers().map(([name, one]) => [name, one.device, one.dtype])).toEqual([
+    ['1.running_mean', 'cpu', 'float32'],
+    ['1.running_var', 'cpu', 'float32'],
+    ['1.num_batches_tracked', 'cpu', 'int64'],
+  ]);
+  net.toEmpty({ device: 'cpu' });
+  expect(net.parameters()[0]).toBe(made);
+  torch.disposeAll([net, weight]);
+  expect(settled()).toEqual(before);
+});
+
+test('toEmpty without recurse leaves inner modules, and shared parameters stay shared', () => {
+  class Net extends nn.Module {
+    own = new nn.Parameter(torch.empty([2], { device: 'meta' }));
+    a = new nn.Linear(2, 2, { device: 'meta' });
+    b = new nn.Linear(2, 2, { device: 'meta' });
+  }
+  const net = new Net();
+  net.b.weight = net.a.weight;
+  net.toEmpty({ device: 'cpu', recurse: false });
+  expect([net.own.device, net.a.weight.device]).toEqual(['cpu', 'meta']);
+  net.toEmpty({ device: 'cpu' });
+  expect([net.a.weight.device, net.b.weight === net.a.weight]).toEqual(['cpu', true]);
+  const lazy = new nn.LazyLinear(3, { device: 'meta' }).toEmpty({ device: 'cpu' });
+  expect(lazy.forward(torch.ones([2, 4])).shape).toEqual([2, 3]);
+  const refused = [[], ['cpu'], [{}], [{ device: 'cpu', recurse: 1 }], [{ device: 'gpu' }]];
+  for (const args of refused) expect(thrown(() => (net as any).toEmpty(...args)).code).toBe('ERR_TORCH_ARGUMENT');
+});
+
+test('to meta replaces parameters, with their gradients', () => {
+  const net = new nn.Linear(2, 2);
+  const { weight } = net;
+  net
+    .forward(torch.ones([1, 2]))
+    .sum()
+    .backward();
+  net.to('meta');
+  expect([net.weight.device, net.weight.grad!.device, weight.device]).toEqual(['meta', 'meta', 'cpu']);
+  expect(net.weight).not.toBe(weight);
+  expect(thrown(() => net.to('cpu')).code).toBe('ERR_TORCH_NOT_IMPLEMENTED');
 });
