@@ -63,6 +63,8 @@ const elsewhere: Record<string, string> = {
       return [`torch.${name}Tensor`, `torch.${name}Tensor: write torch.tensor(data, { dtype: '${dtype}' })`];
     }),
   ),
+  'torch.version': 'torch.version: write torch.libtorchVersion',
+  'torch.__version__': 'torch.__version__: write torch.libtorchVersion',
   'torch.inf': 'torch.inf: write Infinity',
   'torch.nan': 'torch.nan: write NaN',
   'torch.pi': 'torch.pi: write Math.PI',

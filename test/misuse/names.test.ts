@@ -14,6 +14,8 @@ const wrong: readonly (readonly [path: string, text: string])[] = [
   ['torch.from_numpy', 'torch.from_numpy: write torch.fromTypedArray(array)'],
   ['torch.fromNumpy', 'torch.fromNumpy: write torch.fromTypedArray(array)'],
   ['torch.inf', 'torch.inf: write Infinity'],
+  ['torch.version', 'torch.version: write torch.libtorchVersion'],
+  ['torch.__version__', 'torch.__version__: write torch.libtorchVersion'],
   ['torch.device', "torch.device: devices are strings, as in { device: 'cpu' }"],
   ['torch.FloatTensor', "torch.FloatTensor: write torch.tensor(data, { dtype: 'float32' })"],
   ['torch.LongTensor', "torch.LongTensor: write torch.tensor(data, { dtype: 'int64' })"],
