@@ -19,7 +19,7 @@ import {
   prepareClasses,
   prepareOwn,
 } from './hooks';
-import { Buffer, Parameter, zeroGrads } from './parameter';
+import { Buffer, isUntrained, Parameter, zeroGrads } from './parameter';
 import { bringsTensors, defineOwning, demandMember, membersOf, objectsIn, requireFree } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
@@ -41,7 +41,6 @@ import { textOf } from './text';
 import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
 
 const inspect = Symbol.for('nodejs.util.inspect.custom');
-
 const everyName = { removeDuplicate: false };
 
 /**
@@ -262,7 +261,7 @@ export class Module {
     const persistent = flagOf(fn, 'persistent', given, true);
     if (tensor !== null && !isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor or null', tensor);
     if (tensor !== null) requireLive(fn, 'tensor', tensor);
-    requireFree(this, fn, name, (value) => this._state.buffers.has(name) || isTensor(value));
+    requireFree(this, fn, name, (value) => this._state.buffers.has(name) || isUntrained(value));
     this._state.buffers.set(name, persistent);
     defineOwning(this, name, tensor);
   }

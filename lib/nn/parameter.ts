@@ -55,6 +55,9 @@ export class Parameter<D extends DType = DType, S extends Shape = Shape> extends
   }
 }
 
+/** Whether a property that has the value may become a buffer. */
+export const isUntrained = (value: unknown): boolean => isTensor(value) && !(value instanceof Parameter);
+
 export interface BufferOptions {
   /** Whether it is part of the state dict. Default: true. */
   persistent?: boolean | undefined;

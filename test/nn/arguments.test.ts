@@ -168,3 +168,14 @@ describe('modules', () => {
     refused(nn.utils.parametersToVector, [new Array(2)], ARGUMENT, message);
   });
 });
+
+test('registerBuffer does not take the place of a parameter', () => {
+  const layer = new nn.Linear(1, 1);
+  refused(
+    (name) => layer.registerBuffer(name as string, torch.ones([1])),
+    ['weight'],
+    ARGUMENT,
+    /^registerBuffer: argument 'name': expected a name that Linear does not have yet, got 'weight'$/,
+  );
+  expect(layer.parameters().length).toBe(2);
+});
