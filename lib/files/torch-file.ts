@@ -93,6 +93,10 @@ class Archive implements Allowed {
     if (module === 'torch' && name === 'device') return new Global(name, { call: torchDevice });
     if (module === 'torch' && dtypeCodes.has(name)) return new Global(name, { value: name });
     if (builtin && name === 'complex') return new Global(name, { call: complex });
+    // How pickle's protocol 2, which torch.save uses, writes bytes.
+    if (module === '_codecs' && name === 'encode')
+      return new Global(name, { call: (args) => bytes(args, this.#budget) });
+    if (builtin && name === 'bytes') return new Global(name, { call: (args) => bytes(['', ...args], this.#budget) });
     if (builtin && name === 'set') return new Global(name, { call: (args) => set(args, this.#budget) });
     return undefined;
   }
@@ -231,6 +235,14 @@ function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
     made.add(value);
   }
   return made;
+}
+
+/** A character of the text for each byte. The pickle may use one text many times. */
+function bytes([text, encoding = 'latin1', ...more]: readonly unknown[], budget: Budget): Uint8Array {
+  if (!isText(text) || encoding !== 'latin1' || more.length > 0 || /[^\0-\xff]/.test(text))
+    throw fail('the arguments of _codecs.encode are not bytes as text in latin1');
+  budget.unpack(text.length);
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
 export interface LoadFileOptions<V extends string = Device> extends LoadLimits, MapOptions {

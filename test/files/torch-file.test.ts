@@ -35,7 +35,7 @@ value = {
     'dtypes': {str(d)[6:]: torch.tensor([0, 1, 1]).to(d) for d in [${DTYPES.map((d) => `torch.${d}`).join(', ')}]},
     'plain': [1, -1, 2**40, 2**70, -2**63, 1.5, float('inf'), True, None, 'ä', (1, (2,)), [[]], {}, 1 + 2j],
     'numbers': {1: 'one', 2.5: 'two'}, 'size': torch.Size([2, 3]), 'dtype': torch.float16, 'device': torch.device('cpu'),
-    'many': list(range(300)), 'name': 'x' * 300, 'set': {1},
+    'many': list(range(300)), 'name': 'x' * 300, 'set': {1}, 'bytes': [b'', b'a', bytes(range(256))],
 }
 value['self'] = value['plain']
 torch.save(value, sys.argv[1])
@@ -95,6 +95,7 @@ torch.save(value, sys.argv[1])
         );
         expect([value.size, value.device, value.many.length, value.name.length]).toEqual([[2, 3], 'cpu', 300, 300]);
         expect(value.set).toEqual(new Set([1]));
+        expect(value.bytes).toEqual([[], [97], [...Array(256).keys()]].map((list) => Uint8Array.from(list)));
         expect(value.self).toBe(value.plain);
       }
     }),
@@ -268,6 +269,11 @@ describe('refused files', () => {
       /(posix|os)\.system is not among the names/,
     ],
     ['eval', 'class C:\n  def __reduce__(self): return (eval, ("1",))\nv = C()', /eval is not among the names/],
+    [
+      'bytes in another encoding',
+      'import codecs\nclass C:\n  def __reduce__(self): return (codecs.encode, ("a", "rot13"))\nv = C()',
+      /not bytes as text in latin1/,
+    ],
     ['a whole model', 'v = torch.nn.Linear(2, 2)', /torch\.nn\.modules\.linear\.Linear is not among the names/],
   ];
   test.each(cases)('%s', async (name, script, message) => {
