@@ -125,6 +125,21 @@ describe("a bundle with webpack's names of modules", () => {
       expect(resolve(bundle(name))).toMatch(/^webpack:/);
     },
   );
+
+  test('in an installed package, which does not contain its sources, it is a file of the package', () => {
+    const dist = path.join(folder, 'node_modules', '@scope', 'server', 'dist');
+    fs.mkdirSync(dist, { recursive: true });
+    fs.writeFileSync(path.join(folder, 'node_modules', '@scope', 'server', 'package.json'), '{}');
+    const resolveIn = (name: string) => {
+      const map = { version: 3, sources: [name], names: [], mappings: 'AAAA' };
+      const url = `data:application/json,${encodeURIComponent(JSON.stringify(map))}`;
+      fs.writeFileSync(path.join(dist, 'index.js'), `make();\n//# sourceMappingURL=${url}\n`);
+      return new SourceMaps().resolve({ file: path.join(dist, 'index.js'), line: 1, column: 1, function: '' }).file;
+    };
+    expect(resolveIn('webpack://server/./src/none.ts')).toBe(path.join(path.dirname(dist), 'src', 'none.ts'));
+    const outside = 'webpack://server/..%2f..%2fother.ts';
+    expect(resolveIn(outside)).toBe(outside);
+  });
 });
 
 test('without a map, with a broken one and without a file the position is unchanged', () => {
