@@ -15,6 +15,7 @@ import { grows, rises } from './floor';
 import { type LeakHolder, whoHolds } from './held';
 import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from './look';
 import { type Place, placeOf } from './places';
+import { Turn } from './turns';
 
 export interface LeakOptions {
   /** The number of measured calls (default 20). */
@@ -72,7 +73,7 @@ const MAX_ROUNDS = 8;
 
 /** Captured when the library is loaded: a test may install fake timers. */
 const { setImmediate, setTimeout } = timers;
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 const checks: { [Name in Exclude<keyof Options, 'why'>]: [least: number, byDefault: number] } = {
@@ -99,17 +100,12 @@ function checked(fn: string, given: LeakOptions): Options {
   return options;
 }
 
-/** A separate function, so that no local variable keeps the result of a call alive. */
-async function call(fn: () => unknown): Promise<void> {
-  await fn();
-}
-
 const looksSame = (a: Look, b: Look) =>
   a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes && a.nodes === b.nodes;
 
 /** Collects garbage. Finalizers run during the collection; promises and weak references need a turn first. */
 async function collected(older: ReadonlySet<number>): Promise<Look> {
-  await turn();
+  await nextTurn();
   finishCompilations();
   collectAll();
   return look(older);
@@ -204,17 +200,18 @@ async function measure(
   fn: () => unknown,
   { iterations, warmup, settleMs, why }: Options,
   fails: boolean,
+  turn: Turn,
 ): Promise<TensorLeaks> {
   const own = demand();
   const older = handlesNow();
   watch(native, own);
   try {
-    for (let i = 0; i < warmup; i++) await call(fn);
+    for (let i = 0; i < warmup; i++) await turn.call(fn);
     const looks = [await settled(older)];
     const rounds = Math.min(MAX_ROUNDS, iterations);
     const awaiting: Held = { tensors: 0, bytes: 0 };
     for (let round = 0, done = 0; round < rounds; round++) {
-      for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await call(fn);
+      for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await turn.call(fn);
       const left = countNow();
       // Excess after a round does not matter, because the floor counts, except after the last round.
       const now = round < rounds - 1 ? await collected(older) : await settled(older, looks[0]);
@@ -253,8 +250,6 @@ async function measure(
 
 /** Set inside a measured call. */
 const measuring = new AsyncLocalStorage<true>();
-/** One measurement at a time: it counts all tensors of the thread. */
-let queue: Promise<unknown> = Promise.resolve();
 
 /** Implements the exported functions and the matcher; `name` is theirs, for messages. `fails`: a leak is a failure. */
 export function measured(name: string, fn: unknown, given: LeakOptions, fails: boolean): Promise<TensorLeaks> {
@@ -267,8 +262,6 @@ export function measured(name: string, fn: unknown, given: LeakOptions, fails: b
       `${name}: expected a call outside measured functions, got one inside`,
     );
   }
-  const begin = () => measuring.run(true, () => measure(fn as () => unknown, options, fails));
-  const result = queue.then(begin, begin);
-  queue = result.catch(() => {});
-  return result;
+  const turn = new Turn(name);
+  return turn.take(() => measuring.run(true, () => measure(fn as () => unknown, options, fails, turn)));
 }

@@ -66,6 +66,23 @@ test('concurrent measurements run one after the other', async () => {
   expect(figures).toEqual([3, 0, 'its own', 6]);
 });
 
+test('a call that never settles does not stop later measurements, and fails its own if it settles after all', async () => {
+  const program = `${TESTING}
+    let settle;
+    const options = { iterations: 3, warmup: 0, settleMs: 0 };
+    const stuck = measureTensorLeaks(() => new Promise((resolve) => { settle = resolve; }), options);
+    Promise.all([measureTensorLeaks(() => torch.ones([2]).dispose(), options), measureTensorLeaks(() => {}, options)]).then((later) => {
+      settle();
+      stuck.catch((error) => answer([later.map(({ leaks }) => leaks), error.code, error.message]));
+    });
+  `;
+  expect(await ask(program, [], limit)).toEqual([
+    [false, false],
+    'ERR_TORCH_TIMEOUT',
+    'measureTensorLeaks: expected calls of at most 2 s while another measurement waits, got a longer one; await one measurement before the next',
+  ]);
+});
+
 test('tensors of other threads are not attributed to the function', async () => {
   const figures = await ask(
     `${TESTING}
