@@ -32,17 +32,19 @@ export async function analyseHeap(
   if (facts !== undefined) stdio.push(facts);
   const { NODE_OPTIONS: _options, ...env } = process.env; // meant for the program, not for this child
   const child = spawn(process.execPath, [CHILD, JSON.stringify(childOptions)], { stdio, env });
+  // Before its stdout is used: a child that cannot be started, for lack of descriptors for example, has none.
+  const ended = new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+    child.once('error', ({ message }) => reject(new UsageError(`cannot read the heap snapshot: ${message}`)));
+    child.once('close', (...ending) => resolve(ending));
+  });
   const parts: Buffer[] = [];
   let size = 0;
-  child.stdout!.on('data', (part: Buffer) => {
+  child.stdout?.on('data', (part: Buffer) => {
     size += part.length;
     if (size > MAX_ANSWER) child.kill('SIGKILL');
     else parts.push(part);
   });
-  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (...ending) => resolve(ending));
-  });
+  const [code, signal] = await ended;
   if (code !== 0)
     throw new UsageError(
       signal === null

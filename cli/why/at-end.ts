@@ -78,8 +78,8 @@ export class HeapAtEnd {
         if (fs.fstatSync(facts).size === 0) throw new UsageError(`${whose} wrote no heap snapshot: ${REASONS}`);
         found.push(await analyseHeap(snapshot, facts, {}));
       } catch (error) {
-        if (!(error instanceof UsageError)) throw error;
-        if (earlier === undefined) printError(`leak-audit: --why: ${error.message}\n`);
+        // Whatever failed, the report is printed without these holders.
+        if (earlier === undefined) printError(`leak-audit: --why: ${(error as Error).message}\n`);
       }
     };
     const claimed = this.claims === undefined ? 0 : fs.fstatSync(this.claims).size / CLAIM_BYTES;

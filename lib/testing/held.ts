@@ -108,11 +108,12 @@ function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined
       stdio: ['ignore', 'pipe', 'ignore', snapshot, facts],
       env,
     });
+    // Before its stdout is used: a child that cannot be started, for lack of descriptors for example, has none.
+    child.once('error', reject);
     let text = '';
-    child.stdout!.setEncoding('utf8').on('data', (part: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (part: string) => {
       text += part;
     });
-    child.once('error', reject);
     child.once('close', () => {
       try {
         const { heldBy } = JSON.parse(text) as { heldBy?: LeakHolder[] };
