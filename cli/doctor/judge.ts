@@ -278,9 +278,10 @@ function collector(findings: Findings): Check {
 export function limitAdvice({ cgroup, probe, physicalBytes }: Findings): { of: string; advice: LimitAdvice } | null {
   const limits = [cgroup.memory, cgroup.memoryHigh].filter((limit) => limit !== null);
   if (limits.length === 0 || probe.memory === undefined) return null;
+  const { rss, heapLimit } = probe.memory;
+  if (rss === null) return null;
   const least = limits.reduce((a, b) => (b.bytes < a.bytes ? b : a));
   if (least.bytes >= physicalBytes) return null; // cannot be reached
-  const { rss, heapLimit } = probe.memory;
   return {
     of: least.file,
     advice: adviseLimit({ limitBytes: least.bytes, heapLimitBytes: heapLimit, baselineBytes: rss }),
@@ -291,9 +292,9 @@ function memory(findings: Findings): Check {
   const { cgroup, physicalBytes, probe } = findings;
   const details: string[] = [];
   if (probe.memory !== undefined) {
-    details.push(
-      `V8's heap may grow to ${formatBytes(probe.memory.heapLimit)}; a process with libtorch starts at ${formatBytes(probe.memory.rss)}`,
-    );
+    const { rss, heapLimit } = probe.memory;
+    const start = rss === null ? '' : `; a process with libtorch starts at ${formatBytes(rss)}`;
+    details.push(`V8's heap may grow to ${formatBytes(heapLimit)}${start}`);
   }
   const physical = `${formatBytes(physicalBytes)} of memory`;
   const limits = [cgroup.memory, cgroup.memoryHigh]

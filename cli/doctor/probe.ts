@@ -4,16 +4,18 @@
  */
 import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
+import { heapFigures } from '../../lib/memory/memory-usage';
 
 /** The result of each step. */
 export interface ProbeResults {
-  load: { addon: string | null; libraries: string[]; rss: number };
+  load: { addon: string | null; libraries: string[] };
   library: { libtorch: string; config: string; threads: number; cudaDevices: number };
   op: { expected: number; got: number };
   /** The fastest product of two 128×128 float32 matrices. */
   blas: { mmMicroseconds: number };
   collector: CollectorResult;
-  memory: { rss: number; heapLimit: number };
+  /** `rss` is null without /proc, as in some sandboxes. */
+  memory: { rss: number | null; heapLimit: number };
 }
 
 export interface CollectorResult {
@@ -81,15 +83,32 @@ function fastestMm(torch: Torch): number {
   });
 }
 
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return null;
+  }
+}
+
+/** Of V8 alone where there is no /proc, which `process.memoryUsage()` reads too. */
+function externalBytes(): number {
+  try {
+    return process.memoryUsage().external;
+  } catch {
+    return heapFigures().external;
+  }
+}
+
 /** Makes 64 MiB of tensors, drops and collects them: are they freed at once, and does V8 count their bytes? */
 function tryCollector(torch: Torch): CollectorResult {
   const collect = globalThis.gc as () => void; // the process is started with --expose-gc
   collect();
   const before = torch.memory().tensors;
   const make = () => torch.zeros([MIB / 4]);
-  const external = process.memoryUsage().external;
+  const external = externalBytes();
   let held: unknown[] = Array.from({ length: MADE }, make);
-  const externalRose = process.memoryUsage().external - external;
+  const externalRose = externalBytes() - external;
   held = [];
   collect();
   const alive = torch.memory().tensors - before;
@@ -106,7 +125,7 @@ function main(): void {
   const loaded = step('load', () => {
     torch = require('libtorch-node') as Torch;
     const addon = Object.keys(require.cache).find((file) => file.endsWith('.node')) ?? null;
-    return { addon, libraries: loadedLibraries(), rss: process.memoryUsage.rss() };
+    return { addon, libraries: loadedLibraries() };
   });
   if (loaded && torch !== undefined) {
     const t = torch;
@@ -118,7 +137,7 @@ function main(): void {
     }));
     step('op', () => ({ expected: 6, got: Number(t.scope(() => t.ones([2, 3]).sum().item())) }));
     // Before the other steps, which leave memory in malloc that a program does not have at its start.
-    step('memory', () => ({ rss: process.memoryUsage.rss(), heapLimit: v8.getHeapStatistics().heap_size_limit }));
+    step('memory', () => ({ rss: residentBytes(), heapLimit: v8.getHeapStatistics().heap_size_limit }));
     step('blas', () => ({ mmMicroseconds: fastestMm(t) }));
     step('collector', () => tryCollector(t));
   }

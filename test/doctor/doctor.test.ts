@@ -115,7 +115,7 @@ describe('a limit on memory', () => {
     expect({ code, fits, of }).toEqual({ code: 0, fits: true, of: '/sys/fs/cgroup/memory.max' });
     expect(bytes % MIB).toBe(0);
     expect(bytes).toBeGreaterThan(512 * MIB);
-    expect(bytes + heapLimit + rss).toBeLessThan(2 * GIB);
+    expect(bytes + heapLimit + rss!).toBeLessThan(2 * GIB);
     expect(check('memory')).toMatchObject({ status: 'note' });
     expect(check('memory')!.summary).toContain('limited to 2.0 GiB by /sys/fs/cgroup/memory.max');
     expect(check('memory')!.fix).toContain(`torch.setMemoryLimit(${bytes})`);

@@ -27,6 +27,17 @@ test('the same without /proc (where unmounting is allowed)', async () => {
   expect(await run(command!, args)).toMatchObject(ended);
 });
 
+test('doctor finds no problem there', async () => {
+  const script = `${canHide ? HIDE : ':'}; exec "$0" "$1" doctor --json`;
+  const line = ['sh', '-c', script, process.execPath, path.join(path.dirname(CLI), 'libtorch-node.js')];
+  const [command, ...args] = canHide ? ['unshare', '-m', ...line] : line;
+  const { stdout } = await run(command!, args);
+  expect(JSON.parse(stdout)).toMatchObject({
+    verdict: 'healthy',
+    findings: { probe: { memory: { rss: canHide ? null : expect.any(Number) }, collector: { alive: 0 } } },
+  });
+});
+
 const folder = testFolder();
 const CLOSE_ALL = `const fs = require('node:fs'); for (const fd of [0, 1, 2]) fs.closeSync(fd);`;
 
