@@ -7,7 +7,7 @@ import type { Answer } from './holder';
 import { openPrivate } from './private-file';
 
 const REASONS =
-  'it was ended by a signal or process.abort, its main thread never loaded libtorch-node, the disk is full, or --permission denies it to write files';
+  'it was ended by a signal or process.abort, it outlived the program that was run, its main thread never loaded libtorch-node, the disk is full, or --permission denies it to write files';
 
 /** Child processes whose heaps are kept, at most: each is some hundred megabytes of disk for a large program. */
 const MAX_CHILDREN = 16;

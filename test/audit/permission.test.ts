@@ -36,6 +36,6 @@ test('a recorded program may not write its heap', async () => {
   const program = [process.execPath, '--no-warnings', ...RULES, fixture('leaky.cjs'), '5'];
   const { stderr } = await leakAudit('run', '--why', '--', ...program);
   expect(stderr).toContain(
-    '--why: the program wrote no heap snapshot: it was ended by a signal or process.abort, its main thread never loaded libtorch-node, the disk is full, or --permission denies it to write files\n',
+    '--why: the program wrote no heap snapshot: it was ended by a signal or process.abort, it outlived the program that was run, its main thread never loaded libtorch-node, the disk is full, or --permission denies it to write files\n',
   );
 });
