@@ -68,8 +68,6 @@ export interface AuditNative extends WatchNative, HeapNative {
   recordingHere?: boolean;
   /** How many copies of the library use this object; each numbers its sites. */
   copies?: number;
-  /** The number of recordings that this environment has seen begin. */
-  recordings?: number;
   /** Memory of the addon. `flags[Flag.AuditPending]` is nonzero while new handles of this environment wait for their site. */
   readonly flags: Uint32Array;
   /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */
@@ -77,6 +75,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditStop(reason: string): void;
   /** The depth of stacks; 0 without a recording. */
   auditDepth(): number;
+  /** The number of the recording that runs, from 1 in the order of their beginnings; 0 without one. */
+  auditNumber(): number;
   /** Whether a recording has every tensor. */
   auditRecordsAll(): boolean;
   /**

@@ -133,7 +133,6 @@ export class VerdictWatch {
     const { everyMs, mode, sampleBytes, maxBytes } = this.options;
     try {
       this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-verdict-'));
-      this.recording = (native.recordings ?? 0) + 1;
       const refused = native.auditStart({
         ...{ file: this.file, mode, sampleBytes, maxBytes, depth: FRAMES },
         adaptDistance: this.adapts ? 1 : 0,
@@ -141,6 +140,7 @@ export class VerdictWatch {
         command: [process.argv0, ...process.argv.slice(1)].join(' '),
       });
       if (refused !== undefined) throw new Error(refused);
+      this.recording = native.auditNumber();
     } catch {
       // Such as a full disk. The metric of judgements says so, and the next round tries again.
       this.judgements.failed++;
@@ -154,8 +154,7 @@ export class VerdictWatch {
 
   /** Whether the recording that runs is that of `begin`. `leak-audit detach` may have ended it. */
   private isOurs(): boolean {
-    if (this.folder === undefined || native.auditDepth() === 0) return false;
-    return (native.recordings ?? 0) <= this.recording;
+    return this.folder !== undefined && native.auditNumber() === this.recording;
   }
 
   private judge(): void {

@@ -175,7 +175,6 @@ class Watcher {
   private start(): void {
     const { native } = this;
     native.recordingHere = true;
-    native.recordings = (native.recordings ?? 0) + 1;
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const graphs = watchGraphs((collected) => native.auditCensus(collected));

@@ -11,6 +11,7 @@
 #include "native/audit/descriptor.h"
 #include "native/audit/graphs.h"
 #include "native/audit/recorder.h"
+#include "native/audit/running.h"
 #include "native/audit/sample_budget.h"
 #include "native/audit/sampler.h"
 #include "native/audit/sites.h"
@@ -235,6 +236,12 @@ bool mark(const std::string& name) noexcept {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   return recording() && s.writer.mark(name);
+}
+
+uint32_t running_number() noexcept {
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.control);
+  return process_on.load() ? s.captures : 0;
 }
 
 int depth() noexcept { return state().depth.load(std::memory_order_relaxed); }

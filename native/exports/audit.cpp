@@ -10,6 +10,7 @@
 #include "native/audit/capture_file.h"
 #include "native/audit/heap_requests.h"
 #include "native/audit/rank.h"
+#include "native/audit/running.h"
 #include "native/exports/audit_follow.h"
 #include "native/exports/known_stacks.h"
 #include "native/exports/source_maps.h"
@@ -80,6 +81,9 @@ void audit_stop(const Napi::CallbackInfo& info) {
 
 // auditDepth(): number, the frames per stack; 0 while no capture runs.
 Napi::Value audit_depth(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
+
+// auditNumber(): number, of the capture that runs; 0 without one.
+Napi::Value audit_number(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), running_number()); }
 
 // auditRecordsAll(): boolean, whether a capture records every tensor.
 Napi::Value audit_records_all(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), records_all()); }
@@ -191,6 +195,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   export_source_maps(env, exports);
   export_known_stacks(env, exports, env_number);
   exports.Set("auditDepth", Napi::Function::New<audit_depth>(env, "auditDepth"));
+  exports.Set("auditNumber", Napi::Function::New<audit_number>(env, "auditNumber"));
   exports.Set("auditRecordsAll", Napi::Function::New<audit_records_all>(env, "auditRecordsAll"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));

@@ -77,3 +77,17 @@ test('every name is documented', () => {
   for (const { prometheus } of Object.values<{ prometheus: string }>(verdictFigures))
     expect(text).toContain(`| \`libtorch_node_${prometheus}\` |`);
 });
+
+test('tensors that are made before the next turn of the event loop do not cost the verdict', async () => {
+  const program = `const torch = require(${JSON.stringify(LIB)});
+    const { register } = require('prom-client');
+    require(${JSON.stringify(`${LIB}/metrics/index.js`)}).exportToPrometheus({ verdict: { everyMs: 100 } });
+    const weights = torch.ones([4]);
+    (async function wait() {
+      const { values } = await register.getSingleMetric('libtorch_node_leak_judgements_total').get();
+      if (values.some(({ labels, value }) => labels.outcome === 'done' && value > 0)) process.exit(weights.shape[0] - 4);
+      setTimeout(wait, 20);
+    })();`;
+  const { code, stderr } = await run(process.execPath, ['-e', program], { limitMs: 120_000 });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
