@@ -87,7 +87,7 @@ function residentBytes(): number | null {
   try {
     return process.memoryUsage.rss();
   } catch {
-    return null;
+    return null; // no /proc
   }
 }
 
@@ -96,7 +96,7 @@ function externalBytes(): number {
   try {
     return process.memoryUsage().external;
   } catch {
-    return heapFigures().external;
+    return heapFigures().external; // no /proc
   }
 }
 

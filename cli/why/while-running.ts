@@ -6,7 +6,6 @@
 import { analyse } from '../analysis/analyse';
 import { Connection } from '../attach/connection';
 import type { Capture } from '../capture/capture';
-import { UsageError } from '../errors/errors';
 import { askWhy } from './ask';
 import type { Answer } from './holder';
 
@@ -68,9 +67,8 @@ export class HeldWhileRunning {
       if (this.timer === undefined) return; // stopped meanwhile
       const { answers } = await askWhy(this.connection, {});
       this.answers = answers.map((answer) => ({ ...answer, afterMs: ageMs }));
-    } catch (error) {
-      // It has ended, is busy, or cannot be attached to: its end may still tell.
-      if (!(error instanceof UsageError)) throw error;
+    } catch {
+      // It has ended or is busy, or the disk is full: its end may still tell, and reports what fails there.
     } finally {
       this.connection?.close();
       this.connection = undefined;
