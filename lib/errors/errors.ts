@@ -93,8 +93,12 @@ export function argumentError(fn: string, argument: string, expected: string, go
   const what = describe(got);
   // Such as the AbortSignal of a package that stands in for Node's.
   const whose = what === expected ? ' of another class with this name' : '';
-  return refusal(fn, argument, expected, what + whose + (types.isPromise(got) ? '; did you forget await?' : ''));
+  return refusal(fn, argument, expected, what + whose + (types.isPromise(got) ? promiseHint(expected) : ''));
 }
+
+/** `torch.run(work())` has called the function that it should have passed. */
+const promiseHint = (expected: string): string =>
+  /^a function(?! that)/.test(expected) ? '; pass the function without calling it' : '; did you forget await?';
 
 /** The same with `got` as text. */
 export function refusal(fn: string, argument: string, expected: string, got: string): TorchError {
