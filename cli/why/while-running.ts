@@ -11,17 +11,19 @@ import type { Answer } from './holder';
 
 /** Before that, nothing can be told from warm-up. */
 const FIRST_MS = 5_000;
-/** Time between judgements, at least. */
+/** Time between looks at the recording, at least. */
 const PAUSE_MS = 1_000;
-/** A judgement may take this share of the time, at most. */
-const MAX_SHARE = 0.1;
+/** At most: timers of weeks do not exist. */
+const MAX_PAUSE_MS = 3_600_000;
+/** How much older a recording without a leak must be before it is judged again. */
+const LATER = 1.25;
 
 export class HeldWhileRunning {
   private answers: Answer[] | undefined;
   private connection: Connection | undefined;
   private asking: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
-  /** The age of the recording from which the program is asked again. */
+  /** The age of the recording from which it is judged again. */
   private dueMs = FIRST_MS;
 
   /** @param captureNow the recording so far; undefined if it cannot be read */
@@ -39,26 +41,24 @@ export class HeldWhileRunning {
   }
 
   private wait(ms: number): void {
-    this.timer = setTimeout(() => {
-      this.asking = this.look();
-    }, ms);
+    this.timer = setTimeout(
+      () => {
+        this.asking = this.look();
+      },
+      Math.min(MAX_PAUSE_MS, Math.max(PAUSE_MS, ms)),
+    );
   }
 
   private async look(): Promise<void> {
     const { timer } = this;
-    const began = performance.now();
     const capture = this.captureNow();
     const ageMs = capture?.ticks.at(-1)?.ms ?? 0;
-    let tookMs = 0;
     if (capture?.start !== undefined && ageMs >= this.dueMs) {
       const leaks = analyse(capture).verdict === 'leak';
-      tookMs = performance.now() - began;
-      if (leaks) {
-        this.dueMs = 2 * ageMs;
-        await this.ask(capture.start.pid, ageMs);
-      }
+      this.dueMs = (leaks ? 2 : LATER) * ageMs;
+      if (leaks) await this.ask(capture.start.pid, ageMs);
     }
-    if (this.timer === timer) this.wait(Math.max(PAUSE_MS, tookMs / MAX_SHARE)); // unless stopped meanwhile
+    if (this.timer === timer) this.wait(this.dueMs - ageMs); // unless stopped meanwhile
   }
 
   private async ask(pid: number, ageMs: number): Promise<void> {
