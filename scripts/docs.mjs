@@ -20,7 +20,7 @@ const ofModules = {
   activations: ['GLU'],
   attention: ['MultiheadAttention'],
   cells: ['Hx'],
-  containers: ['Dict', 'ModuleDict', 'ModuleList', 'Sequential'],
+  containers: ['Dict', 'ModuleDict', 'ModuleList', 'Sequential', 'SliceArguments'],
   conv: [
     'Conv1d',
     'Conv2d',
@@ -158,6 +158,8 @@ const unexported = [
     (name) => `lib/data/batch-types.ts:${name}`,
   ),
   'lib/data/progress.ts:OrderKind',
+  'lib/data/typed-loader.ts:AnyDataset',
+  'lib/data/typed-loader.ts:Source',
   'lib/data/samplers.ts:Sized',
   'lib/elements/indexing.ts:IndexList',
   'lib/optim/adam.ts:Group',
