@@ -143,8 +143,9 @@ async function record(
     );
     const outlives = hasEnd(follower) ? undefined : recorderOf(file);
     if (outlives !== undefined) noteSurvivor(outlives, options.output !== undefined);
+    const earlier = await running?.stop(); // it reads the recording, which is closed next
     const capture = whole(file, follower);
-    const held = await heap?.answers(await running?.stop());
+    const held = await heap?.answers(earlier);
     if (held !== undefined && options.output !== undefined) keepBeside(file, held);
     const foundWasm = wasm?.report();
     const report = reportCapture(capture, {

@@ -14,8 +14,8 @@ import { unwatch, watch } from '../observe/watch';
 import { grows, rises } from './floor';
 import { type LeakHolder, whoHolds } from './held';
 import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from './look';
+import { Measurement } from './measurement';
 import { type Place, placeOf } from './places';
-import { Turn } from './turns';
 
 export interface LeakOptions {
   /** The number of measured calls (default 20). */
@@ -200,18 +200,18 @@ async function measure(
   fn: () => unknown,
   { iterations, warmup, settleMs, why }: Options,
   fails: boolean,
-  turn: Turn,
+  measurement: Measurement,
 ): Promise<TensorLeaks> {
   const own = demand();
   const older = handlesNow();
   watch(native, own);
   try {
-    for (let i = 0; i < warmup; i++) await turn.call(fn);
+    for (let i = 0; i < warmup; i++) await measurement.call(fn);
     const looks = [await settled(older)];
     const rounds = Math.min(MAX_ROUNDS, iterations);
     const awaiting: Held = { tensors: 0, bytes: 0 };
     for (let round = 0, done = 0; round < rounds; round++) {
-      for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await turn.call(fn);
+      for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await measurement.call(fn);
       const left = countNow();
       // Excess after a round does not matter, because the floor counts, except after the last round.
       const now = round < rounds - 1 ? await collected(older) : await settled(older, looks[0]);
@@ -262,6 +262,6 @@ export function measured(name: string, fn: unknown, given: LeakOptions, fails: b
       `${name}: expected a call outside measured functions, got one inside`,
     );
   }
-  const turn = new Turn(name);
-  return turn.take(() => measuring.run(true, () => measure(fn as () => unknown, options, fails, turn)));
+  const measurement = new Measurement(name);
+  return measurement.run(() => measuring.run(true, () => measure(fn as () => unknown, options, fails, measurement)));
 }

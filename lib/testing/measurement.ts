@@ -9,12 +9,13 @@ import { codedError } from '../errors/errors';
 const { setTimeout, clearTimeout } = timers;
 const now = performance.now.bind(performance);
 
-/** How long a measurement waits for a pending call of the one before. Shorter than the timeouts of tests. */
+/** How long a measurement waits for a pending call of the one before, in ms. Shorter than the timeouts of tests. */
 const PATIENCE_MS = 2000;
 
-let latest: Turn | undefined;
+let latest: Measurement | undefined;
 
-export class Turn {
+/** One measurement of `fn`, in the queue of its thread. */
+export class Measurement {
   private calledMs: number | undefined;
   private isGivenUp = false;
   /** Resolves at the measurement's end, however it ends. */
@@ -23,10 +24,10 @@ export class Turn {
   constructor(private readonly name: string) {}
 
   /** Runs the measurement after those that were asked for before. */
-  take<T>(measurement: () => Promise<T>): Promise<T> {
+  run<T>(fn: () => Promise<T>): Promise<T> {
     const before = latest;
     latest = this;
-    const result = Promise.resolve(before?.isOver()).then(measurement);
+    const result = Promise.resolve(before?.isOver()).then(fn);
     this.end = result.then(
       () => {},
       () => {},
