@@ -255,8 +255,9 @@ function collector(findings: Findings): Check {
   const failed = failureOf(findings, 'collector');
   if (failed !== null) return failed;
   const { made, externalRose, alive, looped, peak } = findings.probe.collector!;
+  const rose = externalRose === null ? 'an unknown size, as there is no /proc,' : formatBytes(externalRose);
   const details = [
-    `external rose by ${formatBytes(externalRose)} for ${made} tensors of 1 MiB; after a collection ${formatCount(alive)} ` +
+    `external rose by ${rose} for ${made} tensors of 1 MiB; after a collection ${formatCount(alive)} ` +
       `were live; a loop over ${formatCount(looped)} of them had at most ${formatCount(peak)} live`,
   ];
   if (alive > 0) {
@@ -265,13 +266,14 @@ function collector(findings: Findings): Check {
       fix: 'This runtime does not run finalizers during collection: use torch.scope or dispose(), or a release of Node 20 or later.',
     });
   }
-  if (externalRose < (made * 2 ** 20) / 2) {
+  if (externalRose !== null && externalRose < (made * 2 ** 20) / 2) {
     return check('collector', 'problem', 'V8 does not count the bytes of tensors, so it collects too late', {
       details,
       fix: 'This runtime ignores napi_adjust_external_memory: use torch.scope or dispose(), or a release of Node 20 or later.',
     });
   }
-  return check('collector', 'ok', 'V8 counts the bytes of tensors and frees tensors during collection', { details });
+  const counts = externalRose === null ? 'V8' : 'V8 counts the bytes of tensors and';
+  return check('collector', 'ok', `${counts} frees tensors during collection`, { details });
 }
 
 /** The limit that applies, its file, and the advice for torch.setMemoryLimit; null without a limit. */

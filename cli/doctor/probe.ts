@@ -4,7 +4,6 @@
  */
 import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
-import { heapFigures } from '../../lib/memory/memory-usage';
 
 /** The result of each step. */
 export interface ProbeResults {
@@ -21,8 +20,8 @@ export interface ProbeResults {
 export interface CollectorResult {
   /** Number of tensors of 1 MiB that were made. */
   made: number;
-  /** Increase of process.memoryUsage().external while they were live. */
-  externalRose: number;
+  /** Increase of process.memoryUsage().external while they were live; null without /proc. */
+  externalRose: number | null;
   /** Unreferenced tensors that are live after a collection in the same turn of the event loop. */
   alive: number;
   /** Number of tensors that a loop then made and dropped, with only V8's own collections. */
@@ -91,12 +90,12 @@ function residentBytes(): number | null {
   }
 }
 
-/** Of V8 alone where there is no /proc, which `process.memoryUsage()` reads too. */
-function externalBytes(): number {
+/** What V8 counts outside its heap. `process.memoryUsage()` reads /proc besides. */
+function externalBytes(): number | null {
   try {
     return process.memoryUsage().external;
   } catch {
-    return heapFigures().external; // no /proc
+    return null; // no /proc
   }
 }
 
@@ -108,7 +107,8 @@ function tryCollector(torch: Torch): CollectorResult {
   const make = () => torch.zeros([MIB / 4]);
   const external = externalBytes();
   let held: unknown[] = Array.from({ length: MADE }, make);
-  const externalRose = externalBytes() - external;
+  const now = externalBytes();
+  const externalRose = now === null || external === null ? null : now - external;
   held = [];
   collect();
   const alive = torch.memory().tensors - before;
