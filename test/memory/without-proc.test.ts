@@ -13,7 +13,8 @@ const HIDE = 'umount -l /proc';
 const canHide = spawnSync('unshare', ['-m', 'sh', '-c', HIDE]).status === 0;
 
 const program = `const torch = require(${JSON.stringify(LIB)}); console.log(torch.ones([2, 3]).sum().item());`;
-const ended = { code: 0, stdout: '6\n' };
+/** UCX, which the libtorch of some releases of Debian loads, writes an error of its own to stdout there. */
+const ended = { code: 0, stdout: expect.stringMatching(/^(.*UCX +ERROR.*\n)*6\n$/) };
 
 test('the library loads, and tensors work, where Node cannot tell', async () => {
   const refusal = `process.memoryUsage = () => { throw Object.assign(new Error('no /proc'), { code: 'ENOENT' }); };`;
