@@ -62,15 +62,28 @@ export function replaceData<M extends Module>(
   /** The tensor with its new memory. */
   const applied = (of: Module, tensor: Tensor): Tensor => {
     const plain = tensor.detach() as Tensor;
-    const next = convert(plain);
-    let result = tensor;
-    if (next !== null && next !== plain) {
-      if ((next.device === 'meta') === (tensor.device === 'meta') || isOfModel(of)) setData(tensor, next);
-      else result = isLazy(tensor) ? emptyLike(tensor, next.device) : replacement(tensor, next);
-      next.dispose();
+    let next: Tensor | null = null;
+    try {
+      next = convert(plain);
+      if (next === null || next === plain) return tensor;
+      if ((next.device === 'meta') !== (tensor.device === 'meta') && !isOfModel(of))
+        return isLazy(tensor) ? emptyLike(tensor, next.device) : replacement(tensor, next);
+      setData(tensor, next);
+      return tensor;
+    } finally {
+      if (next !== plain) next?.dispose();
+      plain.dispose();
     }
-    plain.dispose();
-    return result;
+  };
+  /** The same for its gradient, which `result` gets. */
+  const applyToGrad = (of: Module, tensor: Tensor, grad: Tensor, result: Tensor): void => {
+    try {
+      const changed = applied(of, grad);
+      if (result !== tensor) result.grad = changed;
+      if (changed !== grad) changed.dispose();
+    } finally {
+      grad.dispose();
+    }
   };
   inGradMode(false, () => {
     const modules = recurse ? module.modules() : [module];
@@ -78,14 +91,9 @@ export function replaceData<M extends Module>(
       for (const [name, tensor] of [...of._ownParameters(), ...of._ownBuffers()]) {
         let result = done.get(tensor);
         if (result === undefined) {
-          const grad = tensor instanceof Parameter ? tensor.grad : null;
           result = applied(of, tensor);
-          if (grad !== null) {
-            const changed = applied(of, grad);
-            if (result !== tensor) result.grad = changed;
-            if (changed !== grad) changed.dispose();
-            grad.dispose();
-          }
+          const grad = tensor instanceof Parameter ? tensor.grad : null;
+          if (grad !== null) applyToGrad(of, tensor, grad, result);
           done.set(tensor, result);
         }
         if (result !== tensor) setMember(of, name, result);

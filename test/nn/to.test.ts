@@ -106,6 +106,18 @@ test('toEmpty without recurse leaves inner modules, and shared parameters stay s
   for (const args of refused) expect(thrown(() => (net as any).toEmpty(...args)).code).toBe('ERR_TORCH_ARGUMENT');
 });
 
+test('a conversion that fails leaves no tensor behind', () => {
+  class Large extends nn.Module {
+    weight = new nn.Parameter(torch.empty([1e9, 1e6], { device: 'meta' }));
+  }
+  const large = new Large();
+  settled();
+  const { tensors } = torch.memory();
+  expect(thrown(() => large.toEmpty({ device: 'cpu' })).code).toBe('ERR_TORCH_OUT_OF_MEMORY');
+  expect(torch.memory().tensors).toBe(tensors);
+  large.dispose();
+});
+
 test('to meta replaces parameters, with their gradients', () => {
   const net = new nn.Linear(2, 2);
   const { weight } = net;
