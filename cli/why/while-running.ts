@@ -13,7 +13,7 @@ import type { Answer } from './holder';
 const FIRST_MS = 5_000;
 /** Time between looks at the recording, at least. */
 const PAUSE_MS = 1_000;
-/** At most: timers of weeks do not exist. */
+/** At most: a timer of more than 24.8 days would end at once. */
 const MAX_PAUSE_MS = 3_600_000;
 /** How much older a recording without a leak must be before it is judged again. */
 const LATER = 1.25;
@@ -43,7 +43,8 @@ export class HeldWhileRunning {
   private wait(ms: number): void {
     this.timer = setTimeout(
       () => {
-        this.asking = this.look();
+        // What fails here, such as the analysis, fails again at the end and is reported there; the program runs on.
+        this.asking = this.look().catch(() => {});
       },
       Math.min(MAX_PAUSE_MS, Math.max(PAUSE_MS, ms)),
     );
