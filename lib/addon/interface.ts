@@ -293,7 +293,7 @@ export interface Native extends AuditNative {
   /** The results: nothing, one, or an array; false if the inputs differ from those that it was recorded for. */
   captureReplay(token: number, inputs: readonly number[]): unknown;
   /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
-  strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
+  strandSubmit(strand: number, wanted: readonly number[] | null | false): number;
   /** The names of the short ops (native/async/short_batch.h) with one result for a whole tensor, or of the others. */
   shortOps(whole: boolean): string[];
   /** The elements of a call of a short op with these handles, which may run now; 0 if it belongs into the pool. */

@@ -6,7 +6,7 @@ import { reportsMissingNames } from '../call/misses';
 import { camelCase } from '../call/signature';
 import { requireAtMost } from '../errors/arity';
 import { argumentError, codedError, type TorchError } from '../errors/errors';
-import { bodyNow, PendingValue, recordBody } from '../tensor/pending';
+import { bodyNow, isPendingValue, recordBody } from '../tensor/pending';
 import { findPending, isPending, isPlain } from '../tensor/places';
 import { readArguments } from '../tensor/reading';
 import { followed } from './continuations';
@@ -44,7 +44,6 @@ export function start(
   caller: (...args: never[]) => unknown,
 ): Promise<unknown> {
   const site: { stack?: unknown } = {};
-  Error.captureStackTrace(site, caller);
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);
@@ -78,7 +77,7 @@ export function start(
       strand.isActive = false;
       try {
         const found = findPending(value);
-        for (const pending of found.wanted) if (pending instanceof PendingValue) pending.awaited = true;
+        for (const pending of found.wanted) if (isPendingValue(pending)) pending.awaited = true;
         strand.requireAwaited();
         const fill = () => end(() => resolve(found.fill((pending) => strand.take(pending))));
         strand.flush(found.wanted).then(fill, fail);
@@ -93,6 +92,8 @@ export function start(
     } catch (error) {
       threw(error); // a bad argument, or what the function threw
     }
+    // For errors of later turns. It takes as long as several small ops, which cannot fail any more once they have run.
+    if (!strand.hasRun || timeoutMs !== undefined) Error.captureStackTrace(site, caller);
   });
 }
 
@@ -104,7 +105,10 @@ function timeoutError(ms: number, { stack }: { stack?: unknown }): TorchError {
   return error;
 }
 
+const NO_OPTIONS: RunOptions = {};
+
 function optionsOf(fn: string, options: RunOptions): RunOptions {
+  if (options === NO_OPTIONS) return options;
   const { signal, timeoutMs } = ownOptions(fn, options, ['signal', 'timeoutMs']);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw argumentError(fn, 'signal', 'an AbortSignal', signal);
@@ -168,7 +172,7 @@ const recordingOf = (torch: Space, strand: Strand): Space =>
 
 /** torch.run over the functions of `torch`. */
 export function makeRun(torch: Space): Call {
-  return function run(fn: unknown, options: unknown = {}, ...more: unknown[]): Promise<unknown> {
+  return function run(fn: unknown, options: unknown = NO_OPTIONS, ...more: unknown[]): Promise<unknown> {
     if (more.length > 0) requireAtMost('run', 2, [fn, options, ...more]);
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
     refuseInCapture();

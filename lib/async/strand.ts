@@ -12,10 +12,13 @@ import { Flag, Kind, RecordingMode } from '../generated/codes';
 import { enter, now, type ScopeNode } from '../lifetimes/context';
 import { collectAll } from '../memory/collector';
 import { atSite, siteOfCall } from '../observe/recording';
-import { noteRecorder, type PendingTensor, PendingValue, READ, type Recorder, recordInto } from '../tensor/pending';
+import { isPendingValue, noteRecorder, type PendingTensor, type PendingValue, READ, type Recorder, recordInto } from '../tensor/pending';
 import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
 
 const { flags } = native;
+
+/** What strandSubmit says of a batch, as bits: see native/exports/async.cpp. */
+const Submitted = { Writes: 1, HasRun: 2 } as const;
 
 /** Codes of results: see native/async/strand.h. */
 const PENDING = 2 ** 32;
@@ -126,6 +129,8 @@ export class Strand implements Recorder {
   private current: Request[] = [];
   private queued: Request[] = [];
   private isRunning = false;
+  /** The running batch was short: its ops have run, and none failed. */
+  hasRun = false;
   /** Whether the running batch writes to tensors that the program may see. */
   private writes = false;
   /** Callbacks of stop(), called when the running batch has ended. */
@@ -232,7 +237,9 @@ export class Strand implements Recorder {
   }
 
   private submit(wanted: readonly number[] | null | false): void {
-    this.writes = native.strandSubmit(this.id, wanted);
+    const state = native.strandSubmit(this.id, wanted);
+    this.writes = (state & Submitted.Writes) !== 0;
+    this.hasRun = (state & Submitted.HasRun) !== 0;
     this.isRunning = true;
     running.set(this.id, this);
   }
@@ -325,11 +332,11 @@ export class Strand implements Recorder {
       }
     }
     const value = this.taken.get(step);
-    return Array.isArray(value) && !(pending instanceof PendingValue) ? value[cellOf(code)] : value;
+    return Array.isArray(value) && !isPendingValue(pending) ? value[cellOf(code)] : value;
   }
 
   private convert(pending: PendingTensor | PendingValue, raw: unknown): unknown {
-    if (pending instanceof PendingValue) {
+    if (isPendingValue(pending)) {
       if (pending.row === READ) return readOnce(pending, wrap(raw)!);
       return pending.row < 0 ? pending.read(raw) : results(pending.row, raw, pending.given);
     }
@@ -343,7 +350,7 @@ export class Strand implements Recorder {
         'torch.run: expected pending tensors of this run in its result, got one of another run: await that run first';
       throw codedError(Error, 'ERR_TORCH_PENDING', message);
     }
-    return pending instanceof PendingValue ? pending.code : pending._handle;
+    return isPendingValue(pending) ? pending.code : pending._handle;
   }
 
   /** Replaces the stack of an error from a later turn of the event loop with that of the call. */

@@ -2,7 +2,7 @@
 
 import { native } from '../addon/native';
 import { argumentError, codedError, disposedError } from '../errors/errors';
-import { bodyNow, isPendingTensor, PendingValue } from '../tensor/pending';
+import { bodyNow, isPendingTensor, isPendingValue } from '../tensor/pending';
 import { isPending, type Pending } from '../tensor/places';
 import { guard, type Tensor } from '../tensor/tensor';
 import { forEachTensor } from './walk';
@@ -25,7 +25,7 @@ function handOver(tensor: Tensor, scope: number, parent: number): void {
 const isReal = (value: Tensor | Pending): value is Tensor => !isPending(value) && value._handle > 0;
 
 /** Whether a pending result has a code as its handle: see lib/async/strand.ts. */
-const hasCode = (value: Tensor | Pending) => value instanceof PendingValue || value._handle <= -(2 ** 32);
+const hasCode = (value: Tensor | Pending) => isPendingValue(value) || value._handle <= -(2 ** 32);
 
 /** Moves the tensors in a scope's result to the enclosing scope, or to the garbage collector. */
 export function moveOut(fn: string, value: unknown, scope: number): void {

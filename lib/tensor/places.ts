@@ -1,10 +1,10 @@
 /** Finds the pending results in the return value of torch.run's function, and replaces them with the real ones. */
 import { types } from 'node:util';
 import { codedError, describe } from '../errors/errors';
-import { isPendingTensor, type PendingTensor, PendingValue } from './pending';
+import { isPendingTensor, isPendingValue, type PendingTensor, type PendingValue } from './pending';
 
 export type Pending = PendingTensor | PendingValue;
-export const isPending = (value: unknown): value is Pending => value instanceof PendingValue || isPendingTensor(value);
+export const isPending = (value: unknown): value is Pending => isPendingValue(value) || isPendingTensor(value);
 
 /**
  * Declares the tensors that a class holds: `get [torch.tensors]() { return [this.weight, this.bias] }`, or a method or

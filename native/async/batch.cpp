@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -39,6 +40,8 @@ std::chrono::nanoseconds Batch::run_steps() noexcept {
   try {
     take_over_threads(intra_op_threads);
     const CollectedWarnings warnings(strand->warnings);
+    const ThreadModes* modes = nullptr;  // of the thread now
+    std::optional<ModesGuard> guard;
     for (Step* step : steps) {
       if (strand->cancelled.load(std::memory_order_relaxed)) break;
       if (cancelled_.load(std::memory_order_relaxed)) {
@@ -46,6 +49,12 @@ std::chrono::nanoseconds Batch::run_steps() noexcept {
         break;
       }
       now = step;
+      if (&step->modes() != modes) {
+        guard.reset();
+        modes = nullptr;
+        guard.emplace(step->modes());
+        modes = &step->modes();
+      }
       step->run();
     }
   } catch (...) {  // any exception: rethrown on the JS thread, as that op's

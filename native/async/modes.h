@@ -1,6 +1,7 @@
 // Autocast: the ops' lower precision, which libtorch keeps per thread.
 #pragma once
 
+#include <ATen/ThreadLocalState.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
@@ -38,6 +39,15 @@ struct CallModes {
   bool operator==(const CallModes& other) const noexcept;
 };
 
+// The thread-local state of the thread that makes it, for ops that run later, on any thread. To copy it takes as long
+// as a small op, so the ops of a strand share one for as long as they are called in equal modes: nothing else of the
+// state differs between two calls from JavaScript.
+struct ThreadModes {
+  explicit ThreadModes(const CallModes& modes) : modes(modes) {}
+  const CallModes modes;
+  const at::ThreadLocalState state;
+};
+
 // The dtype that autocast chooses for a device now.
 c10::ScalarType autocast_dtype(c10::DeviceType device);
 bool autocast_enabled(c10::DeviceType device);
@@ -62,6 +72,16 @@ class AutocastGuard {
  private:
   const bool changes_;
   AutocastModes before_{};
+};
+
+// Runs ops in modes of another thread, and restores that thread's own afterwards.
+class ModesGuard {
+ public:
+  explicit ModesGuard(const ThreadModes& modes) : state_(modes.state), autocast_(modes.modes.autocast) {}
+
+ private:
+  const at::ThreadLocalStateGuard state_;
+  const AutocastGuard autocast_;
 };
 
 }  // namespace ltn::async

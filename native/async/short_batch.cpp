@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace ltn::async {
 namespace {
@@ -74,7 +75,8 @@ int64_t with_elements_of(const Shape& shape, int64_t elements) {
 
 bool is_short(const Batch& batch) {
   if (batch.steps.size() > kMaxSteps) return false;
-  std::unordered_map<const Step*, Shape> results;  // of the steps before
+  std::vector<std::pair<const Step*, Shape>> results;  // of the steps before
+  results.reserve(batch.steps.size());
   int64_t elements = 0;
   for (const Step* step : batch.steps) {
     // Checked first: the row of a model's step is freed with the model, so kind_of() must not cache it.
@@ -84,8 +86,10 @@ bool is_short(const Batch& batch) {
     Shape shape;
     size_t pending = 0;
     for (const Step* used : step->recording.uses()) {
-      const auto result = results.find(used);
-      if (result == results.end()) continue;  // of an earlier batch
+      // The last ones are used most.
+      const auto is_used = [&](const auto& each) { return each.first == used; };
+      const auto result = std::find_if(results.rbegin(), results.rend(), is_used);
+      if (result == results.rend()) continue;  // of an earlier batch
       if (!broadcast(&shape, result->second)) return false;
       ++pending;
     }
@@ -100,7 +104,7 @@ bool is_short(const Batch& batch) {
     elements = with_elements_of(shape, elements);
     if (elements > kMaxElements) return false;
     if (kind == ShortKind::Whole) shape.clear();
-    results.emplace(step, std::move(shape));
+    results.emplace_back(step, std::move(shape));
   }
   return true;
 }

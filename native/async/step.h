@@ -1,7 +1,6 @@
 // One recorded call: its arguments, and later its result.
 #pragma once
 
-#include <ATen/ThreadLocalState.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -26,21 +25,20 @@ namespace ltn::async {
 class Step {
  public:
   // `row`: its name and schema, for messages.
-  Step(const OpRow& row, Strand& strand, size_t count) : row(row), recording(strand), arguments(count) {}
+  Step(const OpRow& row, Strand& strand, size_t count);
   virtual ~Step() = default;
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Runs with the thread-local state of the thread that recorded it, and releases the arguments. Throws what the call
+  // Runs in the modes that the thread has, which are to be modes(), and releases the arguments. Throws what the call
   // throws; then the arguments stay, and it can be run again.
   void run();
   // The arguments for messages: "self: float32[2, 3], mat2: float32[2, 3]".
   std::string describe() const;
-  // The thread-local state in which it was recorded.
-  const at::ThreadLocalState& state() const noexcept { return modes_; }
-  const AutocastModes& autocast() const noexcept { return autocast_; }
+  // The modes in which it was recorded; one object for steps in a row with equal ones.
+  const ThreadModes& modes() const noexcept { return *modes_; }
   // Whether autocast was on where it was recorded.
-  bool is_autocast() const noexcept { return autocast_.any(); }
+  bool is_autocast() const noexcept { return modes_->modes.autocast.any(); }
   // What it may write to besides its arguments.
   virtual handles::Reach reach() const noexcept {
     return (row.mutated & OpRow::kWritesElsewhere) != 0 ? handles::Reach::Gradients : handles::Reach::Arguments;
@@ -79,8 +77,7 @@ class Step {
   virtual void call(torch::jit::Stack* stack) = 0;
 
  private:
-  const at::ThreadLocalState modes_;
-  const AutocastModes autocast_ = AutocastModes::now();
+  const std::shared_ptr<const ThreadModes> modes_;
 };
 
 // An op, called "boxed", through values of one type, so no op needs separate code. native/ops/invoke.h, where calls
@@ -90,7 +87,6 @@ class OpStep final : public Step {
   OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand);
 
   const c10::OperatorHandle op;
-  const CallModes modes;  // of a captured call
 
   // Pops the arguments from the stack, which the op's guard sees first, and pushes the results.
   void call_boxed(torch::jit::Stack* stack) const {

@@ -42,14 +42,19 @@ std::string Step::describe() const {
   return text;
 }
 
+Step::Step(const OpRow& row, Strand& strand, size_t count)
+    : row(row), recording(strand), arguments(count), modes_(strand.modes_now()) {}
+
 OpStep::OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)
-    : Step(row, strand, op.schema().arguments().size()),
-      op(std::move(op)),
-      modes(strand.captures ? CallModes::now() : CallModes{}) {}
+    : Step(row, strand, op.schema().arguments().size()), op(std::move(op)) {}
+
+std::shared_ptr<const ThreadModes> Strand::modes_now() {
+  const CallModes now = CallModes::now();
+  if (modes_ == nullptr || !(modes_->modes == now)) modes_ = std::make_shared<ThreadModes>(now);
+  return modes_;
+}
 
 void Step::run() {
-  const at::ThreadLocalStateGuard guard(modes_);
-  const AutocastGuard autocast(autocast_);
   recording.put_now();
   torch::jit::Stack stack = arguments;
   handles::keeping_shapes(row.resized(), arguments, [&] { call(&stack); });

@@ -43,6 +43,8 @@ class Strand {
   std::vector<Step*> next_batch(const std::vector<uint32_t>* wanted);
   // The steps of a failed batch from the failed one on.
   std::vector<Step*> rest_of_batch();
+  // The modes of the thread that calls it, which is recording.
+  std::shared_ptr<const ThreadModes> modes_now();
   // Releases computed results that nobody will read. Not while a batch is running.
   void drop_unwanted() noexcept;
 
@@ -65,6 +67,7 @@ class Strand {
   std::unordered_map<const void*, MetaTensor> metas;
 
  private:
+  std::shared_ptr<const ThreadModes> modes_;  // of the last step
   std::deque<std::unique_ptr<Step>> steps_;
   size_t submitted_ = 0;
 };

@@ -20,6 +20,15 @@ async::PoolStatus pool_status() {
   return pool != nullptr ? pool->status() : async::PoolStatus{async::Pool::default_threads(), 0, 0, 0};
 }
 
+// Whether the pool does or will do anything. Not by pool_status(): without a pool, that counts the processors, for
+// which the C library opens a file.
+bool is_pool_busy() {
+  async::Pool* const pool = async::Pool::existing();
+  if (pool == nullptr) return false;
+  const async::PoolStatus status = pool->status();
+  return status.running + status.queued != 0;
+}
+
 using async::Strand;
 
 std::shared_ptr<Strand> strand_argument(Call& call) {
@@ -38,9 +47,12 @@ napi_value enter_strand(Call& call) {
   return nullptr;
 }
 
+// Bits of strandSubmit's result: lib/async/strand.ts.
+enum Submitted : int64_t { kWrites = 1, kHasRun = 2 };
+
 // strandSubmit(id, wanted): submits the ops recorded since the last call, or with `wanted` false those left by a
 // failure. A few small ops run at once; their results come by the mailbox too. Returns whether they may write to
-// tensors visible to the program.
+// tensors visible to the program, and whether they have run and none failed.
 napi_value submit(Call& call) {
   auto batch = std::make_unique<async::Batch>(strand_argument(call));
   if (argument(call, 1).IsArray()) {
@@ -57,12 +69,11 @@ napi_value submit(Call& call) {
   }
   batch->mailbox = call.state.mailbox();
   batch->intra_op_threads = at::get_num_threads();
-  const napi_value writes = write_bool(call, batch->writes());
+  int64_t submitted = batch->writes() ? kWrites : 0;
   const uint64_t strand = batch->strand->id;
   // To wake a thread, and to be woken by it, takes longer than such ops. Not past others: they may write to the same
   // tensors.
-  const async::PoolStatus status = pool_status();
-  const bool here = batch->mailbox->has_time_here() && status.running + status.queued == 0 && async::is_short(*batch);
+  const bool here = batch->mailbox->has_time_here() && !is_pool_busy() && async::is_short(*batch);
   call.state.slots().lend_to(strand, batch->borrowed());
   if (call.state.take_borrowed()) {  // the owner's hook and finalizer exist by now
     end_pool_work_first(call.state);
@@ -73,6 +84,7 @@ napi_value submit(Call& call) {
     if (here) {
       batch->mailbox->post_here(strand);  // first, because it may throw
       batch->mailbox->spend_here(batch->run_here());
+      if (batch->strand->failed == nullptr) submitted |= kHasRun;
     } else {
       const void* const owner = batch->mailbox.get();
       async::Pool::process().submit(std::move(batch), owner);
@@ -82,7 +94,7 @@ napi_value submit(Call& call) {
     call.state.slots().return_from(strand);
     throw;
   }
-  return writes;
+  return write_int(call, submitted);
 }
 
 // shortOps(whole): the names of ops that shortCall() knows; those with one result for a whole tensor, or the others.
@@ -104,8 +116,7 @@ napi_value short_call(Call& call) {
     if (tensor == nullptr) return write_int(call, 0);  // a pending or a disposed tensor
     tensors.push_back(tensor);
   }
-  const async::PoolStatus status = pool_status();
-  if (status.running + status.queued != 0) return write_int(call, 0);
+  if (is_pool_busy()) return write_int(call, 0);
   return write_int(call, short_elements(whole ? async::ShortKind::Whole : async::ShortKind::Pointwise, tensors));
 }
 
@@ -238,7 +249,7 @@ const Export kAsyncExports[] = {
     exported_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
     exported_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
     exported_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
-    exported_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
+    exported_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> int"),
     exported_body<&short_ops, 1>("shortOps", "shortOps(bool whole) -> str[]"),
     exported_body<&short_call, 4>("shortCall", "shortCall(bool whole, Tensor? a, Tensor? b, Tensor? c) -> int"),
     exported_body<&mail, 0>("strandMail", "strandMail() -> int[]"),

@@ -21,19 +21,6 @@ namespace {
 using c10::IValue;
 using c10::TypeKind;
 
-// Finds "aten::add.Tensor" of the op table in libtorch's dispatcher. Remembers what it found, by row, since the search
-// makes strings and takes locks; rows and the ops that libtorch registers itself stay for the life of the process.
-const c10::optional<c10::OperatorHandle>& find_op(const OpRow& row) {
-  thread_local std::unordered_map<const OpRow*, c10::optional<c10::OperatorHandle>> found;
-  const auto known = found.find(&row);
-  if (known != found.end()) return known->second;
-  const std::string name = row.name;
-  const size_t dot = name.find('.');
-  const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
-  auto op = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
-  return found.emplace(&row, std::move(op)).first->second;
-}
-
 bool gives_tensors_only(const c10::FunctionSchema& schema) {
   for (const c10::Argument& result : schema.returns()) {
     if (result.type()->kind() != TypeKind::TensorType) return false;
@@ -46,6 +33,42 @@ bool gives_list(const c10::FunctionSchema& schema) {
   const c10::TypePtr& type = schema.returns()[0].type();
   return type->kind() == TypeKind::ListType &&
          type->castRaw<c10::ListType>()->getElementType()->kind() == TypeKind::TensorType;
+}
+
+// Factories such as torch.zeros: like torch.tensor, they return computed tensors, e.g. for torch.keep. Random ones are
+// recorded, in order with other ops.
+bool runs_immediately(const OpRow& row) {
+  const std::string_view schema = row.schema;
+  const std::string_view arguments = schema.substr(0, schema.find("->"));
+  const std::string_view name = row.name;
+  return arguments.find("Device? device") != arguments.npos && arguments.find("Tensor") == arguments.npos &&
+         name.find("rand") == name.npos && name.find("normal") == name.npos;
+}
+
+// What a recording must know of an op.
+struct RecordedOp {
+  explicit RecordedOp(const OpRow& row)
+      : gives_scheme(std::strstr(row.schema, "-> QScheme") != nullptr), runs_immediately(ltn::runs_immediately(row)) {
+    const std::string name = row.name;
+    const size_t dot = name.find('.');
+    const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+    op = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
+    if (!op.has_value()) return;
+    tensors_only = gives_tensors_only(op->schema());
+    list = gives_list(op->schema());
+  }
+
+  const bool gives_scheme, runs_immediately;
+  c10::optional<c10::OperatorHandle> op;    // none: libtorch's dispatcher does not know it
+  bool tensors_only = false, list = false;  // its results
+};
+
+// Of "aten::add.Tensor" of the op table. Remembers what it found, by row, since the search makes strings and takes
+// locks; rows and the ops that libtorch registers itself stay for the life of the process.
+const RecordedOp& find_op(const OpRow& row) {
+  thread_local std::unordered_map<const OpRow*, RecordedOp> found;
+  const auto known = found.find(&row);
+  return known != found.end() ? known->second : found.emplace(&row, RecordedOp(row)).first->second;
 }
 
 // Whether only results that are tensors can be used: the code that follows cannot use others.
@@ -216,16 +239,6 @@ void require_up_to_date(Call& call) {
 
 namespace {
 
-// Factories such as torch.zeros: like torch.tensor, they return computed tensors, e.g. for torch.keep. Random ones are
-// recorded, in order with other ops.
-bool runs_immediately(const OpRow& row) {
-  const std::string_view schema = row.schema;
-  const std::string_view arguments = schema.substr(0, schema.find("->"));
-  const std::string_view name = row.name;
-  return arguments.find("Device? device") != arguments.npos && arguments.find("Tensor") == arguments.npos &&
-         name.find("rand") == name.npos && name.find("normal") == name.npos;
-}
-
 bool captures(Call& call) {
   try {
     return call.state.current_strand().captures;
@@ -316,11 +329,11 @@ bool is_recorded(Call& call) {
     require_up_to_date(call);
     return false;
   }
-  if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
+  const RecordedOp& op = find_op(*call.row);
+  if (op.gives_scheme) return false;
   if (!needs_tensor_results(call.state.flags().recording)) return true;
-  if (call.state.flags().recording == handles::Flags::kBody && runs_immediately(*call.row)) return captures(call);
-  const auto& op = find_op(*call.row);
-  if (op.has_value() && (gives_tensors_only(op->schema()) || gives_list(op->schema()))) return true;
+  if (call.state.flags().recording == handles::Flags::kBody && op.runs_immediately) return captures(call);
+  if (op.tensors_only || op.list) return true;
   require_capturable(call);
   require_up_to_date(call);
   return false;
@@ -365,21 +378,20 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
 }  // namespace
 
 napi_value record(Call& call) {
-  const auto& op = find_op(*call.row);
+  const RecordedOp& recorded = find_op(*call.row);
+  const auto& op = recorded.op;
   if (!op) throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "libtorch's dispatcher does not know this op");
   async::Strand& strand = call.state.current_strand();
   auto step = std::make_unique<async::OpStep>(*call.row, *op, strand);
   read_arguments(call, *step);
-  if (gives_list(op->schema())) return record_list(call, strand, std::move(step));
-  const auto& returns = op->schema().returns();
-  const bool tensors_only = gives_tensors_only(op->schema());
-  if (tensors_only) step->cells.resize(returns.size());
-  const size_t count = returns.size();
+  if (recorded.list) return record_list(call, strand, std::move(step));
+  const size_t count = op->schema().returns().size();
+  if (recorded.tensors_only) step->cells.resize(count);
   handles::Flags& flags = call.state.flags();
   const double code = strand.add(std::move(step));
   flags.result = code;
-  if (count == 0 || (count == 1 && tensors_only)) return nullptr;
-  if (!tensors_only) {
+  if (count == 0 || (count == 1 && recorded.tensors_only)) return nullptr;
+  if (!recorded.tensors_only) {
     flags.recording = handles::Flags::kRecordedValue;
     return nullptr;
   }

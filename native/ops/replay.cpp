@@ -97,7 +97,7 @@ class ReplayBuilder {
   }
 
   void add_op(OpStep& step) {
-    Replay::Op op{&step, {}, {}, false, !(step.modes == replay_.modes_), {}, {}, {}, {}};
+    Replay::Op op{&step, {}, {}, false, !(step.modes().modes == replay_.modes_), {}, {}, {}, {}};
     add_operands(step, &op);
     const bool tainted = examine(step, op);
     const auto& returns = step.op.schema().returns();
@@ -269,8 +269,7 @@ void put(IValue* list, size_t position, const at::Tensor& tensor) {
 
 // Calls an op in the modes in which it was recorded.
 void call_in_own_modes(const OpStep& step, torch::jit::Stack* stack) {
-  const at::ThreadLocalStateGuard guard(step.state());
-  const async::AutocastGuard autocast(step.autocast());
+  const async::ModesGuard guard(step.modes());
   step.call_boxed(stack);
 }
 
