@@ -30,11 +30,11 @@ void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
 }  // namespace
 
 void Batch::run() noexcept {
-  run_steps();
+  run_steps(/*where_recorded=*/false);
   end();
 }
 
-std::chrono::nanoseconds Batch::run_steps() noexcept {
+std::chrono::nanoseconds Batch::run_steps(bool where_recorded) noexcept {
   const auto start = std::chrono::steady_clock::now();
   Step* now = nullptr;
   try {
@@ -52,7 +52,8 @@ std::chrono::nanoseconds Batch::run_steps() noexcept {
       if (&step->modes() != modes) {
         guard.reset();
         modes = nullptr;
-        guard.emplace(step->modes());
+        // The thread that recorded the steps has their modes most often.
+        if (!where_recorded || !(step->modes().modes == CallModes::now())) guard.emplace(step->modes());
         modes = &step->modes();
       }
       step->run();

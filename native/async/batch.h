@@ -27,7 +27,7 @@ struct Batch final : Job {
   // Runs the steps until the end, the first failure, or until the strand or the batch is cancelled.
   void run() noexcept override;
   // The same on the JS thread, which knows of the end. Returns how long it took.
-  std::chrono::nanoseconds run_here() noexcept { return run_steps(); }
+  std::chrono::nanoseconds run_here() noexcept { return run_steps(/*where_recorded=*/true); }
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
   uint64_t id() const noexcept override { return id_; }
@@ -38,7 +38,7 @@ struct Batch final : Job {
   handles::Borrowed borrowed() const;
 
  private:
-  std::chrono::nanoseconds run_steps() noexcept;
+  std::chrono::nanoseconds run_steps(bool where_recorded) noexcept;
   void drop_from(Step* step) noexcept;
   void free_casts() const noexcept;
   void end() noexcept;
