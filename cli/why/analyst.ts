@@ -1,6 +1,7 @@
 /** Analyses a heap snapshot in a child process (child.ts). */
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
+import { readerOptions } from '../../lib/observe/audit/reader';
 import { amount, list, object, text, whole } from '../capture/fields';
 import { UsageError } from '../errors/errors';
 import type { ChildOptions } from './child';
@@ -30,8 +31,8 @@ export async function analyseHeap(
   };
   const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit', snapshot];
   if (facts !== undefined) stdio.push(facts);
-  const { NODE_OPTIONS: _options, ...env } = process.env; // meant for the program, not for this child
-  const child = spawn(process.execPath, [CHILD, JSON.stringify(childOptions)], { stdio, env });
+  const { flags, env } = readerOptions();
+  const child = spawn(process.execPath, [...flags, CHILD, JSON.stringify(childOptions)], { stdio, env });
   // Before its stdout is used: a child that cannot be started, for lack of descriptors for example, has none.
   const ended = new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
     child.once('error', ({ message }) => reject(new UsageError(`cannot read the heap snapshot: ${message}`)));

@@ -11,6 +11,7 @@ import { native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError, refusal } from '../errors/errors';
 import { isSingleExecutable } from '../errors/single-executable';
+import { readerOptions } from '../observe/audit/reader';
 
 export interface VerdictOptions {
   /** Ms between two judgements (default 300000). */
@@ -165,12 +166,12 @@ export class VerdictWatch {
       this.begin();
       return;
     }
-    const { NODE_OPTIONS: _options, ...env } = process.env;
+    const { flags, env } = readerOptions();
     let child: ChildProcess;
     try {
       child = execFile(
         process.execPath,
-        [CLI, 'report', this.file, '--json', '-'],
+        [...flags, CLI, 'report', this.file, '--json', '-'],
         { env, maxBuffer: MAX_OUTPUT, timeout: MAX_JUDGING_MS, killSignal: 'SIGKILL' },
         (error, stdout) => this.take(error, stdout),
       );

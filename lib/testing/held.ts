@@ -11,6 +11,7 @@ import * as v8 from 'node:v8';
 import { native } from '../addon/native';
 import { isSingleExecutable } from '../errors/single-executable';
 import { empty } from '../observe/audit/heap';
+import { readerOptions } from '../observe/audit/reader';
 import { placeOf } from './places';
 
 /** A retaining path, from a name in the program to the tensors. */
@@ -102,9 +103,9 @@ function ofProgram(steps: readonly string[]): readonly string[] {
 
 function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined> {
   const options = { folder: process.cwd(), redact: false, facts: true };
-  const { NODE_OPTIONS: _options, ...env } = process.env; // without the preloads of a test runner
+  const { flags, env } = readerOptions();
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [READER, JSON.stringify(options)], {
+    const child = spawn(process.execPath, [...flags, READER, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'ignore', snapshot, facts],
       env,
     });
