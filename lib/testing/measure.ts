@@ -68,7 +68,7 @@ export interface TensorLeaks {
 
 type Options = Required<LeakOptions>;
 
-/** Enough rounds to distinguish a leak from one-time allocations; each takes a collection. */
+/** Enough rounds to distinguish a leak from one-time allocations; each may take a collection. */
 const MAX_ROUNDS = 8;
 
 /** Captured when the library is loaded: a test may install fake timers. */
@@ -127,6 +127,19 @@ const hasMore = (now: Look, before: Look) =>
   now.bytes > before.bytes ||
   (now.hiddenBytes ?? 0) > (before.hiddenBytes ?? 0) ||
   (now.nodes ?? 0) > (before.nodes ?? 0);
+
+/**
+ * After a round that is not the last: without a collection, which takes long in a large heap, if no figure is above that of
+ * `before`. Garbage can only add to the figures, so none has risen.
+ */
+async function afterRound(older: ReadonlySet<number>, before: Look): Promise<Look> {
+  await nextTurn();
+  const now = look(older);
+  const { young } = before;
+  const isMore =
+    now.nodes === null || hasMore(now, before) || now.young.tensors > young.tensors || now.young.bytes > young.bytes;
+  return isMore ? collected(older) : now;
+}
 
 type Figure = (look: Look) => number;
 const risesIn = (looks: readonly Look[], figure: Figure) => rises(looks.map(figure));
@@ -214,7 +227,7 @@ async function measure(
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await measurement.call(fn);
       const left = countNow();
       // Excess after a round does not matter, because the floor counts, except after the last round.
-      const now = round < rounds - 1 ? await collected(older) : await settled(older, looks[0]);
+      const now = round < rounds - 1 ? await afterRound(older, looks[round]!) : await settled(older, looks[0]);
       awaiting.tensors += Math.max(0, left.tensors - now.tensors);
       awaiting.bytes += Math.max(0, left.bytes - now.bytes);
       looks.push(now);

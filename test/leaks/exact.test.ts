@@ -48,6 +48,30 @@ test("tensors that V8's optimizing compilers hold are not leaks", async () => {
   });
 });
 
+test('a function that leaves nothing behind takes few collections, which are slow in a large heap', async () => {
+  const program = `${TESTING}
+    const seen = [];
+    const gc = new PerformanceObserver((list) => seen.push(...list.getEntries()));
+    gc.observe({ entryTypes: ['gc'] });
+    const major = () => {
+      seen.push(...gc.takeRecords());
+      return seen.splice(0).filter(({ detail }) => detail.kind === require('node:perf_hooks').constants.NODE_PERFORMANCE_GC_MAJOR).length;
+    };
+    const held = [];
+    const nothing = () => torch.scope(() => { torch.ones([4]).mul(2); });
+    (async () => {
+      const clean = await measureTensorLeaks(nothing);
+      const few = major();
+      const leaky = await measureTensorLeaks(() => held.push(torch.ones([4])), { settleMs: 0 });
+      answer({ clean: clean.leaks, few, leaky: leaky.leaks, many: major() });
+    })();
+  `;
+  const { clean, few, leaky, many } = (await ask(program, [], limit)) as Record<string, unknown>;
+  expect({ clean, leaky }).toEqual({ clean: false, leaky: true });
+  expect(few).toBeLessThanOrEqual(5);
+  expect(many).toBeGreaterThanOrEqual(8);
+});
+
 test('concurrent measurements run one after the other', async () => {
   const figures = await ask(
     `${TESTING}
