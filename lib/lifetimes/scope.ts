@@ -227,8 +227,9 @@ export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]
     if (isPromise(result)) {
       returnedPromise(fn);
       mayBeWaiting(inner);
+      const promise = Promise.resolve(result); // here: the `then` of a lazy thenable begins its work, which is the scope's
       leave(inner);
-      const settled = settle(inner, result) as T;
+      const settled = settle(inner, promise) as T;
       waits = true;
       return settled;
     }

@@ -91,6 +91,31 @@ describe('openScope in an async function', () => {
     });
   });
 
+  test('the work of a lazy thenable, such as a query builder, is in the scope of the function that returned it', async () => {
+    await balancedAsync(async () => {
+      const made: any[] = [];
+      let calls = 0;
+      const query = {
+        // biome-ignore lint/suspicious/noThenProperty: a thenable
+        then(go: (value: unknown) => void) {
+          calls++;
+          made.push(ones());
+          setTimeout(() => {
+            made.push(ones());
+            go(made[1].add(1));
+          }, 1);
+        },
+      };
+      const pending = torch.scope(() => query) as unknown as Promise<any>;
+      const outside = ones();
+      const result = await pending;
+      expect(calls).toBe(1);
+      expect(made.map((t) => t.disposed)).toEqual([true, true]);
+      expect([outside.disposed, result.disposed]).toEqual([false, false]);
+      torch.disposeAll([outside, result]);
+    });
+  });
+
   test('a waiting callee, or a new promise, does not take the scope from the caller', async () => {
     await balancedAsync(async () => {
       let mine: any[] = [];
