@@ -1,4 +1,5 @@
 /** What may end the wait for a batch: an aborted signal, or too much time. */
+import { setImmediate } from 'node:timers';
 import { onAbort } from '../async/signals';
 
 export interface Limits {

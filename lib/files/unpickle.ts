@@ -4,6 +4,7 @@
  * weights_only.)
  */
 
+import { TextDecoder } from 'node:util'; // not a global of every realm: Jest's jsdom has none
 import type { Budget } from './limits';
 import { payLookup } from './lookups';
 import { quote, shown } from './names';

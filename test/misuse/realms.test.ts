@@ -7,6 +7,28 @@ import { ask, program, run } from '../support/child';
 import { limitMs } from '../support/sanitized';
 import { balanced, codeOf, LIB, ROOT, torch } from '../support/torch';
 
+test('a realm of a browser, such as that of jest-environment-jsdom, lacks some of the globals of Node', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'libtorch-node-'));
+  try {
+    const { code, stdout, stderr } = await run(process.execPath, [
+      '-e',
+      `for (const name of ['TextDecoder', 'TextEncoder', 'structuredClone', 'setImmediate', 'clearImmediate', 'fetch'])
+        delete globalThis[name];
+      const torch = require(${JSON.stringify(path.join(LIB, 'index.js'))});
+      process.chdir(${JSON.stringify(folder)});
+      torch.save({ é: torch.ones([2]) }, 'a.pt');
+      torch.safetensors.save({ é: torch.ones([3]) }, 'a.safetensors');
+      console.log(Object.keys(torch.load('a.pt')), Object.keys(torch.safetensors.load('a.safetensors')));
+      const dataset = { length: 1, getItem: () => new Promise(() => {}) };
+      const { DataLoader } = torch.utils.data;
+      (async () => { for await (const _ of new DataLoader(dataset, { timeoutMs: 1 })); })().catch(({ code }) => console.log(code));`,
+    ]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "[ 'é' ] [ 'é' ]\nERR_TORCH_TIMEOUT\n", stderr: '' });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 describe('vm contexts', () => {
   const context = vm.createContext({ torch });
   const inContext = (code: string) => vm.runInContext(code, context);

@@ -2,6 +2,7 @@
  * The header of a safetensors file: 8 bytes of length, then JSON. It is untrusted input, so it is checked completely before
  * any data is read. (Format: huggingface/safetensors.)
  */
+import { TextDecoder } from 'node:util';
 import type { DType } from '../../../types/base';
 import { codedError, type TorchError } from '../../errors/errors';
 import { elementsOf, quote, showShape } from '../names';
