@@ -1,6 +1,7 @@
 /** torch.lu (torch/functional.py), and torch/_lowrank.py: approximate decompositions by random projection. */
 import type { DType } from '../../types/base';
 import { composed, define } from '../call/define';
+import { since } from '../optim/release';
 import type { Tensor } from '../tensor/tensor';
 import { aten, linalg, sparse } from './ops';
 import { refuse } from './support';
@@ -19,6 +20,9 @@ function product(a: Tensor, m: Tensor | null, b: Tensor): Tensor {
   const whole = matmul(a, b);
   return m === null ? whole : whole.sub(matmul(m, b));
 }
+
+/** Before, a matrix with more columns than `q` is decomposed like a wide one: by a basis of its rows. */
+const tallHasBasisOfColumns = since(2, 4);
 
 /** Two or three are usual. A caller's 2^32 would not end within a day. */
 const MAX_ITERATIONS = 2 ** 16;
@@ -41,8 +45,13 @@ function svdLowrank(a: Tensor, q: number, niter: number, m: Tensor | null): Tens
   const most = Math.min(rows, columns);
   if (q < 0 || q > most) throw refuse('svdLowrank', 'q', `an integer from 0 to ${most}`, q);
   if (niter > MAX_ITERATIONS) throw refuse('svdLowrank', 'niter', `an integer of at most ${MAX_ITERATIONS}`, niter);
-  const wide = rows < columns;
   const shift = m === null ? null : m.broadcastTo(a.shape);
+  if (!tallHasBasisOfColumns && (rows < columns || columns > q)) {
+    const basis = approximateBasis(adjoint(a), q, niter, shift && adjoint(shift));
+    const [u, s, vh] = linalg.svd!(product(a, shift, basis), false) as [Tensor, Tensor, Tensor];
+    return [u, s, basis.matmul(adjoint(vh))];
+  }
+  const wide = rows < columns;
   const tall = wide ? adjoint(a) : a;
   const tallShift = shift && wide ? adjoint(shift) : shift;
   const basis = approximateBasis(tall, q, niter, tallShift);

@@ -14,6 +14,8 @@ const javascript: Record<string, string> = {
   one: 'torch.tensor(0.5)',
   sq: wave(9, '[3, 3]', 1.1),
   tall: wave(20, '[5, 4]', 2.3),
+  // Of full rank, as a sine of equal steps is not.
+  uneven: 'torch.arange(30, { dtype: "float32" }).mul(0.3).square().sin().view([6, 5])',
   sym: `${wave(9, '[3, 3]', 1.1)}.abs().add(torch.eye(3))`,
   i: 'torch.tensor([[3n, 1n, 3n], [1n, 1n, 3n]])',
   b: 'torch.tensor([[true, false, true], [false, false, true]])',

@@ -135,6 +135,13 @@ const functional: Line[] = [
   ['seeded(() => rebuilt(torch.svdLowrank(tall.mT, 4)))', 'tall.mT'],
   ['seeded(() => torch.svdLowrank(tall.mT, 2)[1])', 'seeded(lambda: torch.svd_lowrank(tall.mT, 2)[1])'],
   'seeded(() => torch.svdLowrank(tall, 3, 2, tall)[1])',
+  // Which basis is drawn shows for a matrix of full rank, and so does how many random numbers that takes.
+  'seeded(() => torch.svdLowrank(uneven, 2))',
+  'seeded(() => torch.svdLowrank(uneven, 2, 1, uneven.mul(0.5)))',
+  'seeded(() => torch.svdLowrank(uneven.t(), 3))',
+  'seeded(() => torch.pcaLowrank(uneven, 2, { niter: 1 }))',
+  'seeded(() => [torch.svdLowrank(uneven, 5)[1], torch.rand([2])])',
+  'seeded(() => [torch.svdLowrank(uneven, 2)[1], torch.rand([2])])',
   'seeded(() => torch.pcaLowrank(tall, 2))',
   'seeded(() => torch.pcaLowrank(tall)[1])',
   'seeded(() => torch.pcaLowrank(tall, { center: false })[1])',

@@ -11,7 +11,6 @@ export const hasDimensionNames: boolean = 'refineNames' in untyped.Tensor.protot
  * Calls (JavaScript) for which PyTorch for Python behaves differently, with the reason: functions of ours that
  * are not ops are the same for every libtorch, PyTorch's are its release's. A listed call that agrees is a failure.
  */
-const newRank = 'PyTorch 1.13 has another algorithm: other signs of the vectors, after another draw of random numbers';
 const noNormDtype = 'PyTorch 1.13 refuses a dtype for this norm';
 const ofPyTorch2 = {
   'F.fractionalMaxPool2d(img, 2, { outputRatio: 0.5, _randomSamples: samples })':
@@ -21,8 +20,6 @@ const ofPyTorch2 = {
 };
 const otherwise: Record<string, Record<string, string>> = {
   '1.13': {
-    'seeded(() => torch.svdLowrank(tall, { q: 2, niter: 1 }))': newRank,
-    'seeded(() => torch.pcaLowrank(tall, 2))': newRank,
     'torch.norm(x, { p: "fro", dtype: "float64" })': noNormDtype,
     'torch.norm(x, { p: "nuc", dtype: "float64" })': noNormDtype,
   },
