@@ -150,7 +150,10 @@ export class Identity extends Module {
     super();
   }
 
-  override forward<T>(input: T): T {
+  /** In the form of the other layers: the compiler joins signatures of `c ? new Conv2d(…) : new Identity()` only if at most one is unlike. */
+  override forward<T extends Tensor>(input: T): T;
+  override forward(input: any): any;
+  override forward(input: unknown): unknown {
     return input;
   }
 }

@@ -14,6 +14,7 @@ expectTypeOf(new torch.nn.Dropout(0.1).forward(x)).toEqualTypeOf<typeof x>();
 expectTypeOf(new torch.nn.LayerNorm(784, { eps: 1e-6 }).forward(x)).toEqualTypeOf<typeof x>();
 expectTypeOf(new torch.nn.BatchNorm1d(784).forward(x)).toEqualTypeOf<typeof x>();
 expectTypeOf(new torch.nn.Identity().forward(x)).toEqualTypeOf<typeof x>();
+expectTypeOf(new torch.nn.Identity().forward([x, null])).toBeAny();
 expectTypeOf(new torch.nn.Linear({ inFeatures: 784, outFeatures: 3 }).forward(x)).toEqualTypeOf<
   Tensor<'float32', [32, 3]>
 >();

@@ -81,6 +81,22 @@ export class Encoder extends torch.nn.Module {
   }
 }
 
+/** A layer, or nothing in its place. */
+export class Residual extends torch.nn.Module {
+  readonly skip;
+  readonly norm;
+  readonly drop;
+  constructor(inputs: number, outputs: number, share: number) {
+    super();
+    this.skip = inputs === outputs ? new torch.nn.Identity() : new torch.nn.Conv2d(inputs, outputs, 1);
+    this.norm = outputs > 8 ? new torch.nn.Sequential(new torch.nn.BatchNorm2d(outputs)) : new torch.nn.Identity();
+    this.drop = share > 0 ? new torch.nn.Dropout(share) : new torch.nn.Identity();
+  }
+  override forward(x: Tensor): Tensor {
+    return this.drop.forward(this.norm.forward(this.skip.forward(x)));
+  }
+}
+
 /** Lists that grow, and tables. */
 export function collect(xs: Iterable<Tensor>): Tensor {
   const all: Tensor[] = [];
