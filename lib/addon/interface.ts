@@ -255,6 +255,8 @@ export interface Native extends AuditNative {
   setCollectors(all: () => void, due: () => void): void;
   /** Frees what collections inside the op in progress found, except what the op uses. */
   freeQueued(): void;
+  /** Lets go of arrays and functions that libtorch no longer uses. The event loop does it too, which a loop may never reach. */
+  deleteReleased(): void;
   /**
    * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h). Returns
    * their number; 0 if they were not found.

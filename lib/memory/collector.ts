@@ -47,6 +47,7 @@ function gc(options?: { type: 'minor' }): void {
 
 /** Collects everything unreachable. Takes milliseconds, more with a large heap. False if gc() is not available. */
 export const collectAll = (): boolean => {
+  native.deleteReleased();
   gc();
   return exposed !== undefined;
 };
@@ -87,6 +88,7 @@ const MINOR = { type: 'minor' } as const;
 
 /** Collects young objects. */
 export function scavenge(): void {
+  native.deleteReleased();
   exposed ??= find();
   if (isShort && exposed !== undefined) isShort = native.shortenScavenge() > 0;
   gc(MINOR);

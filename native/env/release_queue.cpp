@@ -18,6 +18,7 @@ std::shared_ptr<ReleaseQueue> ReleaseQueue::create(napi_env env) {
 }
 
 napi_status ReleaseQueue::refer(napi_value value, napi_ref* reference) noexcept {
+  drain();  // a loop that never yields to libuv would keep every value until its end
   napi_ref made = nullptr;
   const napi_status status = napi_create_reference(env_, value, 1, &made);
   if (status != napi_ok) return status;

@@ -132,6 +132,12 @@ napi_value free_queued(Call& call) {
   return nullptr;
 }
 
+// deleteReleased(): the references to JavaScript's values that libtorch has released since the event loop's last turn.
+napi_value delete_released(Call& call) {
+  call.state.releases()->drain();
+  return nullptr;
+}
+
 // shortenScavenge(): the number of objects that the next scavenge does not visit; 0 if they were not found.
 napi_value shorten_scavenge(Call& call) {
   return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined())));
@@ -164,6 +170,7 @@ const Export kMemoryExports[] = {
     exported_body<&allocations, 0>("allocations", "allocations() -> int"),
     exported_body<&set_collectors, 2>("setCollectors", "setCollectors(function all, function due) -> ()"),
     exported_body<&free_queued, 0>("freeQueued", "freeQueued() -> ()"),
+    exported_body<&delete_released, 0>("deleteReleased", "deleteReleased() -> ()"),
     exported_body<&shorten_scavenge, 0>("shortenScavenge", "shortenScavenge() -> int"),
     exported_body<&short_scavenges, 0>("shortScavenges", "shortScavenges() -> int"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),

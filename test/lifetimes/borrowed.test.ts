@@ -26,6 +26,33 @@ test('the tensor keeps the memory of a transferred buffer', () => {
   expect(result).toMatchObject({ status: 0, stdout: `${(1 << 20) + 1} ${1 << 20}\n` });
 });
 
+// libuv, which frees what other threads released, has no turn in these loops.
+const inLoop = (step: string, after = '') => `
+  const w = torch.ones([2], { requiresGrad: true });
+  const step = (data) => { ${step} };
+  for (let i = 0; i < 200; i++) torch.scope(() => step(new Float32Array(1 << 18)));
+  ${after}
+  const isFreed = () => process.memoryUsage().arrayBuffers < 20e6;
+  for (let i = 0; i < 200 && !isFreed(); i++) gc(); // V8 frees the memory of arrays on another thread
+  console.log(isFreed());
+`;
+test.each([
+  ['arrays whose tensors have ended', 'torch.fromTypedArray(data).sum();'],
+  ['hooks, and what they refer to', 'const y = w.mul(2); y.registerHook(() => { data.length; }); y.sum().backward();'],
+  [
+    'functions of checkpoints',
+    'torch.utils.checkpoint.checkpoint((x) => { data.length; return x.mul(2); }, w, { useReentrant: false }).sum().backward();',
+  ],
+])('a loop that never yields frees %s', (_, step) => {
+  expect(run(inLoop(step))).toMatchObject({ status: 0, stdout: 'true\n' });
+});
+
+test('a collection of the library frees the arrays of tensors that have ended', () => {
+  const all = 'globalThis.all ??= []; all.push(torch.keep(torch.fromTypedArray(data)));';
+  const later = 'torch.disposeAll(all); all = []; for (let i = 0; i < 20000; i++) torch.zeros([1]);';
+  expect(run(inLoop(all, later))).toMatchObject({ status: 0, stdout: 'true\n' });
+});
+
 test('a resizable buffer is refused', () => {
   const result = run(`
     try {
