@@ -19,6 +19,7 @@ class Call : public CallFrame {
   Call(napi_env env, const BoundOp& op, const napi_value* arguments, size_t count, size_t given)
       : CallFrame{env, arguments, count, given, op.state->current_call()},
         state(*op.state),
+        op(op),
         row(op.row),
         is_op(op.is_op) {
     state.set_current_call(this);
@@ -64,6 +65,7 @@ class Call : public CallFrame {
   void refuse_wrong_members(const at::Tensor& tensor, size_t index) const;
 
   EnvState& state;
+  const BoundOp& op;
   const OpRow* const row;
   const bool is_op;                              // of the op table, not one of the library's own functions
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed

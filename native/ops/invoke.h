@@ -9,6 +9,7 @@
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
 #include "native/env/free_memory.h"
+#include "native/ops/operator_of.h"
 #include "native/ops/record.h"
 
 namespace ltn {
@@ -42,15 +43,14 @@ struct Invoker<R(A...)> {
     if (__builtin_expect(c.state.flags().collect == handles::Flags::kBeforeOp, 0) && c.outer == nullptr) {
       scavenge_before_op(c.state);
     }
-    const auto function = reinterpret_cast<R (*)(A...)>(c.row->function);
     if constexpr (std::is_void_v<R> || returns_its_argument<R>) {
-      call_function(function, holders, std::index_sequence<I...>{});
+      call_function(c, holders, std::index_sequence<I...>{});
       return nullptr;
     } else {
       if constexpr (std::is_same_v<R, at::Tensor>) {
-        return write_result(c, call_function(function, holders, std::index_sequence<I...>{}));
+        return write_result(c, call_below_or_function(c, holders, std::index_sequence<I...>{}));
       } else {
-        return to_js(c, call_function(function, holders, std::index_sequence<I...>{}));
+        return to_js(c, call_below_or_function(c, holders, std::index_sequence<I...>{}));
       }
     }
   }
@@ -65,8 +65,23 @@ struct Invoker<R(A...)> {
   using Holders = HoldersOf<std::index_sequence_for<A...>>;
 
   template <size_t... I>
-  static R call_function(R (*function)(A...), [[maybe_unused]] Holders& holders, std::index_sequence<I...>) {
+  static R call_function(Call& c, [[maybe_unused]] Holders& holders, std::index_sequence<I...>) {
+    const auto function = reinterpret_cast<R (*)(A...)>(c.row->function);
     return function(static_cast<Holder<I, A>&>(holders).from.get()...);
+  }
+
+  template <size_t... I>
+  static R call_below_or_function(Call& c, [[maybe_unused]] Holders& holders, std::index_sequence<I...> indices) {
+    BelowAutograd& how = c.op.below_autograd;
+    if (__builtin_expect(how == BelowAutograd::kUnknown, 0)) how = below_autograd_of(*c.row);
+    if (how == BelowAutograd::kNever) return call_function(c, holders, indices);
+    GradientFree call;
+    (call.add(static_cast<Holder<I, A>&>(holders).from.get()), ...);
+    if (!call.holds()) return call_function(c, holders, indices);
+    return call_below_autograd(how, [&](c10::DispatchKeySet keys) {
+      const auto redispatch = reinterpret_cast<R (*)(c10::DispatchKeySet, A...)>(c.row->redispatch);
+      return redispatch(keys, static_cast<Holder<I, A>&>(holders).from.get()...);
+    });
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include "native/async/meta_results.h"
 #include "native/convert/to_js.h"
+#include "native/ops/operator_of.h"
 #include "native/ops/read_arguments.h"
 #include "native/ops/replay.h"
 
@@ -48,18 +49,16 @@ bool runs_immediately(const OpRow& row) {
 // What a recording must know of an op.
 struct RecordedOp {
   explicit RecordedOp(const OpRow& row)
-      : gives_scheme(std::strstr(row.schema, "-> QScheme") != nullptr), runs_immediately(ltn::runs_immediately(row)) {
-    const std::string name = row.name;
-    const size_t dot = name.find('.');
-    const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
-    op = c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
+      : gives_scheme(std::strstr(row.schema, "-> QScheme") != nullptr),
+        runs_immediately(ltn::runs_immediately(row)),
+        op(operator_of(row)) {
     if (!op.has_value()) return;
     tensors_only = gives_tensors_only(op->schema());
     list = gives_list(op->schema());
   }
 
   const bool gives_scheme, runs_immediately;
-  c10::optional<c10::OperatorHandle> op;    // none: libtorch's dispatcher does not know it
+  const c10::optional<c10::OperatorHandle> op;
   bool tensors_only = false, list = false;  // its results
 };
 

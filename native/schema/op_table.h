@@ -34,6 +34,9 @@ struct OpRow {
   AnyFunction function;        // at::_ops::add_Tensor::call, with the signature known to `invoke`
   uint64_t mutated;            // bit i: argument i is written to; its storage may change or grow
   BoxedCheck check = nullptr;  // of an op with a guard; `function` checks by itself
+  // at::_ops::add_Tensor::redispatch, which takes a c10::DispatchKeySet and the arguments of `function`; null for an op
+  // with a guard, and for one that writes to an argument or takes no tensor.
+  AnyFunction redispatch = nullptr;
 
   // The arguments whose shapes the op may change, as bits. In-place ops write to their first argument and keep its
   // shape, but for resize_ and resize_as_; an `out` is never the first.
@@ -44,11 +47,15 @@ struct OpRow {
   }
 };
 
+// How an op may be called where nothing requires a gradient (native/ops/below_autograd.h).
+enum class BelowAutograd : uint8_t;
+
 // The data of a JS function: the row and the environment it was created in.
 struct BoundOp {
   EnvState* state;
   const OpRow* row;
-  bool is_op;  // of the op table
+  bool is_op;                              // of the op table
+  mutable BelowAutograd below_autograd{};  // kUnknown until the first call; read and written on the JS thread
 };
 
 // Emitted: native/generated/op_table.cpp.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -44,12 +45,27 @@ std::string mutated_mask(const Declaration& declaration) {
   return std::to_string(mask) + "u";
 }
 
+bool takes_tensor(const Declaration& declaration) {
+  return std::any_of(declaration.arguments.begin(), declaration.arguments.end(),
+                     [](const Argument& argument) { return argument.type.base == Base::Tensor; });
+}
+
+// OpRow::redispatch. Autograd's engine is not an op of the dispatcher.
+bool may_go_below_autograd(const Declaration& declaration) {
+  return takes_tensor(declaration) && mutated_mask(declaration) == "0u";
+}
+
 std::string op_row(const Declaration& declaration, bool guarded) {
   const std::string op = "at::_ops::" + declaration.cpp_struct();
   const std::string guard = "Guarded<&" + op + "::call, " + guard_name(declaration) + ">";
+  const std::string redispatch = ",\n     nullptr, reinterpret_cast<AnyFunction>(&" + op + "::redispatch)";
   return "    {\"aten::" + declaration.full_name() + "\", " + op + "::schema_str, &Invoker<" + op +
          "::schema>::call,\n     reinterpret_cast<AnyFunction>(&" + (guarded ? guard : op) + "::call), " +
-         mutated_mask(declaration) + (guarded ? ",\n     &" + guard + "::check_boxed" : "") + "},\n";
+         mutated_mask(declaration) +
+         (guarded                              ? ",\n     &" + guard + "::check_boxed"
+          : may_go_below_autograd(declaration) ? redispatch
+                                               : "") +
+         "},\n";
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "native/ops/below_autograd.h"
+
+#include <array>
+#include <string>
+
+namespace ltn {
+namespace {
+
+// Whose kernels for autograd are hand-written (VariableTypeManual), and do more than to call the next one.
+constexpr std::array<const char*, 3> kHandWritten = {"aten::detach", "aten::_fw_primal", "aten::_make_dual"};
+
+bool writes(const c10::OperatorHandle& op) {
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BelowAutograd below_autograd_of(const c10::OperatorHandle& op) {
+  for (const char* name : kHandWritten) {
+    if (op.schema().name() == name) return BelowAutograd::kNever;
+  }
+  if (writes(op) || !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) ||
+      !op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
+    return BelowAutograd::kNever;
+  }
+  return op.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ? BelowAutograd::kView
+                                                                       : BelowAutograd::kFunctional;
+}
+
+}  // namespace ltn
