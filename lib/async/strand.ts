@@ -12,7 +12,15 @@ import { Flag, Kind, RecordingMode } from '../generated/codes';
 import { enter, now, type ScopeNode } from '../lifetimes/context';
 import { collectAll } from '../memory/collector';
 import { atSite, siteOfCall } from '../observe/recording';
-import { isPendingValue, noteRecorder, type PendingTensor, type PendingValue, READ, type Recorder, recordInto } from '../tensor/pending';
+import {
+  isPendingValue,
+  noteRecorder,
+  type PendingTensor,
+  type PendingValue,
+  READ,
+  type Recorder,
+  recordInto,
+} from '../tensor/pending';
 import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
 
 const { flags } = native;

@@ -235,7 +235,10 @@ const PendingObject = function (this: Record<string, unknown>, code: number, rec
   this._handle = code;
   this._guard = undefined;
   this.recorder = recorder;
-} as unknown as new (code: number, recorder: unknown) => Tensor;
+} as unknown as new (
+  code: number,
+  recorder: unknown,
+) => Tensor;
 PendingObject.prototype = prototype;
 
 function pendingOf(code: number, recorder: unknown): Tensor {
