@@ -23,7 +23,7 @@ import { printable } from './libtorch/printable';
 import { showInMemoryUsage } from './memory/memory-usage';
 import { startDebug } from './observe/debug';
 import { startAudit } from './observe/recording';
-import { nameTensorMethods } from './tensor/pending';
+import { nameTensorMethods } from './tensor/pending-methods';
 
 /** Makes Python's names throw in a namespace and those inside it. torch.ops has libtorch's own names. */
 function reportMissingNamesIn(at: string, space: object): void {

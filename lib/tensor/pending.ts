@@ -1,17 +1,12 @@
 /**
  * Placeholders for the results of ops that were recorded (lib/async/strand.ts) and have not run. A pending tensor is a tensor
- * whose handle is the result's code; its methods record. Both kinds can be awaited.
+ * whose handle is the result's code; its methods (pending-methods.ts) record. Both kinds can be awaited.
  */
-import { types } from 'node:util';
-import type { Device } from '../../types/base';
-import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
-import { argumentError, codedError } from '../errors/errors';
+import { codedError } from '../errors/errors';
 import { restoring } from '../errors/restoring';
 import { Flag, RecordingMode } from '../generated/codes';
-import { type Known, knownMethods, knownProperties } from './known';
-import { readArguments } from './reading';
-import { assignedInPython, setPending, Tensor } from './tensor';
+import { setPending, Tensor } from './tensor';
 
 const { flags } = native;
 
@@ -218,14 +213,25 @@ export class PendingValue {
 
 export const isPendingValue: (value: unknown) => value is PendingValue = PendingValue._isValue;
 
+/** The `row` of a value that is read from a tensor when the op has run. */
+export const READ = -2;
+
 /** The tensor result of a recorded op. */
 export interface PendingTensor extends Tensor {
   readonly recorder: Recorder;
 }
 
-const prototype: Record<PropertyKey, unknown> = Object.create(Tensor.prototype);
+/** Has the methods of pending tensors (lib/tensor/pending-methods.ts) once an op was recorded. */
+export const pendingPrototype: Record<PropertyKey, unknown> = Object.create(Tensor.prototype);
 // Defined here, so that writing them does not reach the proxy at the end of the prototype chain (lib/call/misses.ts).
-Object.assign(prototype, { _mark: undefined, _handle: undefined, _guard: undefined, recorder: undefined });
+Object.assign(pendingPrototype, { _mark: undefined, _handle: undefined, _guard: undefined, recorder: undefined });
+
+/** Null once they are defined: a thousand, so only in a process that records. */
+let defineMethods: (() => void) | null = null;
+/** Called once, by the module that defines them. */
+export const setMethods = (define: () => void): void => {
+  defineMethods = define;
+};
 
 export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
 
@@ -239,10 +245,11 @@ const PendingObject = function (this: Record<string, unknown>, code: number, rec
   code: number,
   recorder: unknown,
 ) => Tensor;
-PendingObject.prototype = prototype;
+PendingObject.prototype = pendingPrototype;
 
 function pendingOf(code: number, recorder: unknown): Tensor {
-  if (!areMethodsDefined) definePendingMethods();
+  defineMethods?.();
+  defineMethods = null; // last: if this is cut off (a `vm` timeout), the next one defines them again
   return new PendingObject(code, recorder);
 }
 
@@ -267,165 +274,3 @@ setPending(
   },
   (code, recorder) => (recorders.has(recorder as object) ? pendingOf(code, recorder) : null),
 );
-
-/** Throws for a property that is unknown until the op has run. `refusal`: what an op says of the shapes of its arguments. */
-function notThere(name: string, refusal: string | null = null): never {
-  body?.refuse?.(`it reads ${name}, which is unknown before the ops have run`);
-  throw codedError(
-    Error,
-    'ERR_TORCH_PENDING',
-    `Tensor.${name}: the result is pending, and this property is not known before the op has run: ` +
-      (refusal === null ? 'await the result first' : `for shapes like these it fails (${refusal})`),
-  );
-}
-
-function knownOf(pending: PendingTensor, name: string): Known {
-  const found = native.strandMeta(pending.recorder.id, pending._handle);
-  if (found === null || typeof found === 'string') return notThere(name, found);
-  const [dtype, device, ...shape] = found;
-  return {
-    get dtype() {
-      return dtype === null ? notThere(name) : dtypeName(dtype as number); // unknown for ops in autocast
-    },
-    device: device as Device,
-    shape: shape as number[],
-  };
-}
-
-/** `t.size()`, `t.size(dim)`. */
-function sizeOf(this: PendingTensor, dim?: number | { dim?: number }): unknown {
-  const { shape } = knownOf(this, 'size');
-  const wanted = typeof dim === 'object' && dim !== null ? dim.dim : dim;
-  if (wanted === undefined) return shape;
-  const found = shape.at(wanted);
-  if (!Number.isInteger(wanted) || found === undefined || wanted >= shape.length) {
-    const range = `an integer from ${-shape.length} to ${shape.length - 1}`;
-    throw argumentError('size', 'dim', range, wanted);
-  }
-  return found;
-}
-
-/** The `row` of a value that is read from a tensor when the op has run. */
-export const READ = -2;
-
-/** A method that reads the elements, which are available once the op has run. */
-function readLater(name: string) {
-  const read = (tensor: unknown) => (tensor as Record<string, () => unknown>)[name]!();
-  return function (this: PendingTensor): unknown {
-    if (flags[Flag.Recording] === RecordingMode.TensorOps) return notThere(name); // a library function, which cannot continue with a promise
-    // A copy, because later ops may write to the tensor.
-    return this.recorder.record(() => new PendingValue(this.detach().clone()._handle, READ, [], read), name);
-  };
-}
-
-/** The names of the library's own methods and properties, by the prototype that has them. */
-let namesOf: (readonly [prototype: object, names: readonly string[]])[] = [];
-
-/** A method that refuses assignments is an accessor (lib/call/operators.ts). */
-function propertyOf(from: object, name: string | symbol): PropertyDescriptor {
-  const property = Object.getOwnPropertyDescriptor(from, name) ?? {};
-  const isMethod = property.get !== undefined && assignedInPython.some((method) => method === name);
-  return isMethod ? { value: Reflect.get(from, name) } : property;
-}
-
-/** Call after all tensor methods are defined, and before the program can define its own, which are not recorded as one call. */
-export function nameTensorMethods(): void {
-  namesOf = [];
-  for (let from: object = Tensor.prototype; !types.isProxy(from); from = Object.getPrototypeOf(from)) {
-    namesOf.push([from, Object.getOwnPropertyNames(from)]);
-  }
-}
-
-let areMethodsDefined = false;
-
-/**
- * Defines the recording methods of pending tensors: a thousand, so only in a process that records. Can be called again after it
- * was cut off (a `vm` timeout).
- */
-function definePendingMethods(): void {
-  // V8 keeps the properties of such an object in a dictionary, to which it adds them in a tenth of the time.
-  Reflect.deleteProperty(prototype, '_mark');
-  Object.defineProperty(prototype, '_mark', { value: undefined, writable: true, enumerable: true, configurable: true });
-  defineReads();
-  defineRecorded();
-  defineOthers();
-  areMethodsDefined = true; // last
-}
-
-const own = (name: PropertyKey, { value, get, set }: PropertyDescriptor) =>
-  Object.defineProperty(
-    prototype,
-    name,
-    value === undefined ? { configurable: true, get, set } : { configurable: true, value },
-  );
-
-/** Properties that are known before the op has run, and methods that read the elements later. */
-function defineReads(): void {
-  const known = (name: string, take: (known: Known) => unknown) =>
-    function (this: PendingTensor): unknown {
-      return take(knownOf(this, name));
-    };
-  for (const [name, take] of Object.entries(knownProperties)) own(name, { get: known(name, take) });
-  for (const [name, take] of Object.entries(knownMethods)) own(name, { value: known(name, take) });
-  own('size', { value: sizeOf });
-  for (const name of ['toArray', 'toTypedArray', 'tolist', 'toJSON']) own(name, { value: readLater(name) });
-  own(Symbol.iterator, {
-    value(this: PendingTensor) {
-      const { shape } = knownOf(this, '[Symbol.iterator]');
-      if (shape.length === 0) throw argumentError('[Symbol.iterator]', 'this', 'a Tensor with dimensions', this);
-      return (this.unbind(0) as readonly Tensor[])[Symbol.iterator]();
-    },
-  });
-}
-
-function defineRecorded(): void {
-  for (const [from, names] of namesOf) {
-    for (const name of names) {
-      if (name === 'constructor' || Object.hasOwn(prototype, name)) continue;
-      const { value, get } = propertyOf(from, name);
-      if (get !== undefined) {
-        own(name, {
-          get(this: PendingTensor) {
-            // T and mT are ops; shape is not.
-            return this.recorder.record(() => Reflect.apply(get, this, []));
-          },
-        });
-      } else if (typeof value === 'function') {
-        own(name, {
-          value(this: PendingTensor, ...args: unknown[]) {
-            const given = readArguments(args);
-            return this.recorder.record(() => Reflect.apply(value, this, given), String(name));
-          },
-        });
-      }
-    }
-  }
-}
-
-function defineOthers(): void {
-  own('requiresGrad', {
-    get: () => notThere('requiresGrad'),
-    set(this: PendingTensor, value: boolean) {
-      this.requiresGrad_(value);
-    },
-  });
-  // These depend on the graph, and on recorded writes.
-  for (const name of ['isLeaf', 'outputNr', 'retainsGrad', '_version']) own(name, { get: () => notThere(name) });
-  // The result is freed when no recorded op needs it any more.
-  const dispose = {
-    value(this: PendingTensor) {
-      this.recorder.onDispose?.(this);
-    },
-  };
-  own('dispose', dispose);
-  own(Symbol.dispose, dispose);
-  own('disposed', { get: () => false });
-  own('_describe', { value: () => 'a pending Tensor' });
-  own('toString', { value: () => 'Tensor { pending }' });
-  own(Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Tensor { pending }' });
-  own('then', {
-    value(this: PendingTensor, resolve: (value: unknown) => unknown, reject: (error: unknown) => unknown) {
-      return this.recorder.valueOf(this).then(resolve, reject);
-    },
-  });
-}
