@@ -32,6 +32,7 @@ BelowAutograd below_autograd_of(const c10::OperatorHandle& op);
 class GradientFree {
  public:
   void add(const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
     keys_ = keys_ | impl->key_set();
     if (impl->autograd_meta() != nullptr) may_differentiate_ = may_differentiate_ || differentiates(tensor);
