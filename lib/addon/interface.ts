@@ -2,6 +2,7 @@
 import type { Device } from '../../types/base';
 import type { TorchError } from '../errors/errors';
 import type { Turn } from '../errors/restoring';
+import type { MemoryNative } from './memory';
 import type { AuditNative } from './recorder';
 
 /** A native function of the op table: arguments in schema order, tensors as handles. */
@@ -12,7 +13,7 @@ export type NativeOp = (...args: unknown[]) => unknown;
  * (Jest loads one per test file) is kept here too. Modules that own such state declare it by augmenting this interface;
  * `tensorMark` and `turnNow` are declared here.
  */
-export interface Native extends AuditNative {
+export interface Native extends AuditNative, MemoryNative {
   ops(row: number): NativeOp;
   opCount: number;
   /** codegen::Flags of codegen/model/flags.h. */
@@ -240,35 +241,6 @@ export interface Native extends AuditNative {
   /** Frees shared tensors that can no longer be taken. Returns the remaining bytes. */
   sweepShared(): number;
 
-  memory(): MemoryReport;
-  /** The limit of all allocated bytes; null for none. */
-  setMemoryLimit(bytes: number | null): void;
-  /** -1 for none. */
-  memoryLimit(): number;
-  /** Returns memory that was freed, and that malloc keeps for later, to the system. */
-  trimMemory(): void;
-  /** Only `memory().allocatedBytes`. */
-  allocatedBytes(): number;
-  /** The number of allocations of libtorch's CPU allocator so far. */
-  allocations(): number;
-  /** `all`: for an allocation inside an op that needs memory. `due`: for an op, when `flags[Flag.Collect]` is `BeforeOp`. */
-  setCollectors(all: () => void, due: () => void): void;
-  /** Frees what collections inside the op in progress found, except what the op uses. */
-  freeQueued(): void;
-  /** Lets go of arrays and functions that libtorch no longer uses. The event loop does it too, which a loop may never reach. */
-  deleteReleased(): void;
-  /**
-   * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h). Returns
-   * their number; 0 if they were not found.
-   */
-  shortenScavenge(): number;
-  /** The number of such scavenges of this thread. */
-  shortScavenges(): number;
-  /** The bytes reported to V8 for this thread, after settling. */
-  reportedBytes(): number;
-  /** Reports bytes to V8 that belong to no tensor. */
-  adjustExternal(bytes: number): void;
-
   /** Whether the addon has access to CUDA's caching allocator. */
   cudaHasAllocator(): boolean;
   /** Whether a library with CUDA is loaded. */
@@ -392,27 +364,4 @@ export interface Native extends AuditNative {
   version(): string;
   config(): string;
   enums(): { dtypes: string[]; layouts: string[]; memoryFormats: string[] };
-}
-
-/** Live JS handles, the distinct storages behind them, and bytes. See `torch.memory`. */
-export interface MemoryTotals {
-  /** Live JS handles. */
-  tensors: number;
-  /** Distinct storages behind them. */
-  storages: number;
-  /** Bytes of those storages, each counted once. Memory borrowed from a typed array counts 0, because V8 accounts for it. */
-  bytes: number;
-  /** Bytes held by libtorch's allocators, with or without a JS handle. */
-  allocatedBytes: number;
-  /** The peak of `allocatedBytes`; over several devices the sum of their peaks. */
-  peakAllocatedBytes: number;
-}
-
-export interface MemoryReport extends MemoryTotals {
-  /** Tokens of `t.share()` that may still be taken. A tensor held only by a token counts only in `allocatedBytes`. */
-  tokens: number;
-  /** Freed memory that threads keep for their next tensors on the CPU: at most 25 MiB each. */
-  cachedBytes: number;
-  /** The same for the CPU, and for each device that holds or held memory. */
-  devices: Record<string, MemoryTotals>;
 }

@@ -5,7 +5,8 @@ import { FlagOffset } from '../generated/codes';
 import type { Native } from './interface';
 import { load } from './load';
 
-export type { MemoryReport, MemoryTotals, Native, NativeOp } from './interface';
+export type { Native, NativeOp } from './interface';
+export type { MemoryReport, MemoryTotals } from './memory';
 
 const { addon, binding, libtorch, otherAddon } = load();
 

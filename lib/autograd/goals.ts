@@ -3,6 +3,7 @@
  * must have the same goal.
  */
 import { native } from '../addon/native';
+import { Weak } from '../addon/weak';
 import { restoring } from '../errors/restoring';
 import type { Tensor } from '../tensor/tensor';
 
@@ -30,16 +31,30 @@ declare module '../addon/interface' {
 export interface Goals {
   now: Goal;
   /** Anchors of checkpoints whose graphs may still exist: see lib/utils/recompute.ts. */
-  anchors: Set<WeakRef<Anchor>>;
+  anchors: Set<Weak<Anchor>>;
+  /** The number of anchors at which those of freed graphs are removed. */
+  most: number;
   /** Gradients that checkpoints returned to the engine, which holds the tensors itself. */
   given: Tensor[];
 }
 
+const FEW = 64;
+
 export const LEAVES: Goal = { kind: 'leaves', tensors: [], found: null };
 
 /** Shared by all copies of the library that use one addon (Jest loads one per test file), like the native table. */
-native.goalsNow ??= { now: LEAVES, anchors: new Set(), given: [] };
+native.goalsNow ??= { now: LEAVES, anchors: new Set(), most: FEW, given: [] };
 export const goals: Goals = native.goalsNow;
+
+/** Notes the anchor of a checkpoint. */
+export function noteAnchor(anchor: Anchor): void {
+  const { anchors } = goals;
+  if (anchors.size >= goals.most) {
+    for (const ref of anchors) if (ref.get() === undefined) anchors.delete(ref);
+    goals.most = Math.max(FEW, 2 * anchors.size);
+  }
+  anchors.add(new Weak(anchor));
+}
 
 /** Releases the handles of the returned gradients. */
 export function freeGiven(): void {
@@ -72,7 +87,7 @@ export function withAnchors<T>(tensors: readonly Tensor[], fn: (all: readonly Te
   const behind: Tensor[] = [];
   try {
     for (const ref of goals.anchors) {
-      const saved = savedOf(ref.deref());
+      const saved = savedOf(ref.get());
       if (saved === null) goals.anchors.delete(ref);
       else for (const tensor of saved) if (tensor !== null) behind.push(tensor);
     }

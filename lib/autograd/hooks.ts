@@ -4,6 +4,7 @@
  */
 
 import { native } from '../addon/native';
+import { Weak } from '../addon/weak';
 import { argumentError, disposedError } from '../errors/errors';
 import { asUser } from '../lifetimes/user-code';
 import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
@@ -50,9 +51,9 @@ const onGradient = (hook: GradientHook) => (raw: unknown) => {
   return gradientHandle('registerHook', "the hook's result", result);
 };
 
-const onLeaf = (hook: (leaf: Tensor) => void, owner: WeakRef<Tensor>) => (raw: unknown) => {
+const onLeaf = (hook: (leaf: Tensor) => void, owner: Weak<Tensor>) => (raw: unknown) => {
   const leaf = wrapElement(raw)!;
-  const own = owner.deref();
+  const own = owner.get();
   if (own === undefined || own.disposed) {
     asUser(() => hook(leaf));
     return;
@@ -70,6 +71,6 @@ export function registerHook(tensor: Tensor, hook: GradientHook): HookHandle {
 /** Calls `hook` with the leaf, each time a backward has accumulated into its `grad`. */
 export function registerPostAccumulateGradHook(tensor: Tensor, hook: (leaf: Tensor) => void): HookHandle {
   if (typeof hook !== 'function') throw argumentError('registerPostAccumulateGradHook', 'hook', 'a function', hook);
-  const onAccumulated = onLeaf(hook, new WeakRef(tensor));
+  const onAccumulated = onLeaf(hook, new Weak(tensor));
   return new RegisteredHook(native.registerPostAccumulateGradHook(tensor._handle, onAccumulated));
 }

@@ -1,6 +1,7 @@
 /** `torch.capture`: records the ops of a function once, and replays them in one native call. See docs/capture.md. */
 import { types } from 'node:util';
 import { native } from '../addon/native';
+import { Weak } from '../addon/weak';
 import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
 import { restoring } from '../errors/restoring';
 import { Flag, RecordingMode } from '../generated/codes';
@@ -45,7 +46,7 @@ interface Entry {
 
 /** A module is not kept alive. */
 interface Mode {
-  readonly module: WeakRef<Switched>;
+  readonly module: Weak<Switched>;
   readonly training: boolean;
 }
 
@@ -162,7 +163,7 @@ class Capture {
       const { template, codes } = templateOf(result, strand, inputs);
       const token = ownedByCollector(() => wrap(native.captureEnd(recorder.id, handles, codes)));
       const isObject = (typeof self === 'object' && self !== null) || typeof self === 'function';
-      const receiver = isObject ? new WeakRef(self as object) : self;
+      const receiver = isObject ? new Weak(self as object) : self;
       const [pattern, modes, outputs] = [patternOf(args), modesOf(strand), codes.length];
       this.entries.push({ token: token!, self: receiver, pattern, modes, template, outputs });
       this.recordings++;
@@ -217,23 +218,23 @@ function replayed(token: Tensor, handles: readonly number[], args: readonly unkn
 
 /** Whether a recording was made with this value of `this`. An object that was collected is not undefined. */
 const isSame = (recorded: unknown, self: unknown): boolean =>
-  recorded instanceof WeakRef ? self !== undefined && recorded.deref() === self : recorded === self;
+  recorded instanceof Weak ? self !== undefined && recorded.get() === self : recorded === self;
 
 /** Not of modules that the function itself switches around their call. */
 const modesOf = ({ modules }: CaptureStrand): Mode[] =>
   [...modules]
     .filter(([module, training]) => module.training === training)
-    .map(([module, training]) => ({ module: new WeakRef(module), training }));
+    .map(([module, training]) => ({ module: new Weak(module), training }));
 
 function areIn(modes: readonly Mode[]): boolean {
   for (let i = 0; i < modes.length; i++) {
-    const module = modes[i]!.module.deref();
+    const module = modes[i]!.module.get();
     if (module !== undefined && module.training !== modes[i]!.training) return false;
   }
   return true;
 }
 
-const isGone = ({ self }: Entry): boolean => self instanceof WeakRef && self.deref() === undefined;
+const isGone = ({ self }: Entry): boolean => self instanceof Weak && self.get() === undefined;
 
 const firstOf = (args: readonly unknown[], at: number) => (isGenuine(args[at]) ? args.indexOf(args[at]) : -1);
 

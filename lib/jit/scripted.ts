@@ -191,7 +191,7 @@ const treeOf = (model: Model) => native.modelTree(model._live()) as Tree;
 export function moduleOfModel(model: Model): Module {
   const { module } = new Whole(model);
   owned(model._token);
-  module._state.retired.add(new WeakRef(model));
+  module._state.model = model;
   return module;
 }
 

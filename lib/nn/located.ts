@@ -3,8 +3,8 @@ import { types } from 'node:util';
 import type { Module } from './module';
 
 interface Place {
-  /** The outermost module so far whose tree has the layer. Weak: a program may keep the error. */
-  module: WeakRef<Module>;
+  /** Has the outermost module so far whose tree has the layer. Weak: a program may keep the error. */
+  outer: WeakSet<Module>;
   /** The name of its class. */
   outermost: string;
   /** From that module to the layer: "encoder.layers.3.linear1". */
@@ -20,11 +20,11 @@ const places = new WeakMap<Error, Place>();
 const isOwn = (error: unknown): error is Error & { code: string } =>
   types.isNativeError(error) && String((error as { code?: unknown }).code).startsWith('ERR_TORCH_');
 
-/** The way from `module` to `inner` by property names; null if there is none. */
-function pathTo(module: Module, inner: Module, seen: Set<Module>): string | null {
+/** The way from `module` to the module in `inner` by property names; null if there is none. */
+function pathTo(module: Module, inner: WeakSet<Module>, seen: Set<Module>): string | null {
   seen.add(module);
   for (const [name, child] of module._children(false)) {
-    if (child === inner) return name;
+    if (inner.has(child)) return name;
     if (seen.has(child)) continue;
     const rest = pathTo(child, inner, seen);
     if (rest !== null) return `${name}.${rest}`;
@@ -41,14 +41,13 @@ export function located(error: unknown, module: Module): unknown {
   let place = places.get(error);
   if (place === undefined) {
     const { name } = module.constructor;
-    place = { module: new WeakRef(module), outermost: name, path: '', layer: name, message: error.message };
+    place = { outer: new WeakSet([module]), outermost: name, path: '', layer: name, message: error.message };
     places.set(error, place);
-  } else if (place.module.deref() !== module) {
-    const inner = place.module.deref();
-    const path = inner === undefined ? null : pathTo(module, inner, new Set());
+  } else if (!place.outer.has(module)) {
+    const path = pathTo(module, place.outer, new Set());
     if (path === null) return error;
     place.path = place.path === '' ? path : `${path}.${place.path}`;
-    place.module = new WeakRef(module);
+    place.outer = new WeakSet([module]);
     place.outermost = module.constructor.name;
   }
   const before = error.message;

@@ -68,8 +68,10 @@ export class Module {
     throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${name}.forward: expected a class with a forward, got none`);
   }
 
-  /** @internal */
+  /** @internal Null without hooks: a call must not pay for those that were removed. */
   get _callHooks(): CallHooks | null {
+    const { calls } = this._state;
+    if (calls !== null && calls.pre.size + calls.after.size + calls.backward.size === 0) this._state.calls = null;
     return this._state.calls;
   }
 
@@ -287,20 +289,14 @@ export class Module {
     return this._state.calls;
   }
 
-  /** Without hooks a call must not pay for them. */
-  #trim(): void {
-    const { calls } = this._state;
-    if (calls !== null && calls.pre.size + calls.after.size + calls.backward.size === 0) this._state.calls = null;
-  }
-
   /** Calls `hook(module, inputs)` before each `forward`. It may return other inputs. */
   registerForwardPreHook<M extends Module>(this: M, hook: ForwardPreHook<M>, options: HookOptions = {}): HookHandle {
-    return this.#calls().pre.add('registerForwardPreHook', hook, options, () => this.#trim());
+    return this.#calls().pre.add('registerForwardPreHook', hook, options);
   }
 
   /** Calls `hook(module, inputs, output)` after each `forward`. It may return another output. */
   registerForwardHook<M extends Module>(this: M, hook: ForwardHook<M>, options: HookOptions = {}): HookHandle {
-    return this.#calls().after.add('registerForwardHook', hook, options, () => this.#trim());
+    return this.#calls().after.add('registerForwardHook', hook, options);
   }
 
   /** Calls `hook(module, gradInput, gradOutput)` in each backward through a call of the module. */
@@ -309,7 +305,7 @@ export class Module {
     hook: FullBackwardHook<M>,
     options: HookOptions = {},
   ): HookHandle {
-    return this.#calls().backward.add('registerFullBackwardHook', hook, options, () => this.#trim());
+    return this.#calls().backward.add('registerFullBackwardHook', hook, options);
   }
 
   #stateHooks(): StateHooks {

@@ -1,4 +1,5 @@
 /** State dicts of modules: making them, and loading them. */
+import { native } from '../addon/native';
 import { flagOf, ownOptions } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
 import { argumentError, codedError, describe } from '../errors/errors';
@@ -68,8 +69,10 @@ export class ModuleState {
   readonly buffers = new Map<string, boolean>();
   /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
   readonly computed = new Map<string, Computed>();
-  /** Tensors that others replaced, or the model that a module shows: `dispose` releases them too. Weak, since the program may have lost them. */
-  readonly retired = new Set<WeakRef<{ dispose(): void }>>();
+  /** Handles of tensors that others replaced: `dispose` releases them too. */
+  readonly #retired = new Set<number>();
+  /** The model that a module shows: the same. */
+  model: { dispose(): void } | null = null;
   /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
   readonly keys = new Map<string, string>();
   /** Of a lazy module, until then. */
@@ -78,9 +81,16 @@ export class ModuleState {
   calls: CallHooks | null = null;
   hooks: StateHooks | null = null;
 
+  /** Notes a tensor to be released. Its handle does not keep it: the program may lose it, and the collector frees it. */
+  retire(handle: number): void {
+    for (const one of this.#retired) if (!native.isLive(one)) this.#retired.delete(one);
+    if (handle > 0) this.#retired.add(handle); // torch.run frees its pending tensors itself
+  }
+
   dispose(): void {
     for (const { tensor } of this.computed.values()) tensor.dispose();
-    for (const ref of this.retired) ref.deref()?.dispose();
+    for (const handle of this.#retired) native.free(handle);
+    this.model?.dispose();
   }
 }
 

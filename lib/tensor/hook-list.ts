@@ -14,43 +14,52 @@ export interface HookOptions {
   prepend?: boolean | undefined;
 }
 
-/** A hook in its list, which alone holds it. */
-interface Registered<F> {
-  readonly hook: F;
-  remove(): void;
+/** The place of a hook in its list. */
+interface Place {
+  /** What the list finds the hook by; null once it was removed. */
+  key: object | null;
 }
 
-/** Weak: a handle that a program keeps does not keep the owner of the list, nor a function that was removed. */
-function handleOf(registered: WeakRef<Registered<unknown>>): HookHandle {
-  const remove = () => registered.deref()?.remove();
+/**
+ * Knows neither the list nor the hook: a handle that a program keeps does not keep the owner of the list, nor a function that was
+ * removed. (Not by a WeakRef, which would keep both until the running job ends.)
+ */
+function handleOf(place: Place): HookHandle {
+  const remove = () => {
+    place.key = null;
+  };
   return { remove, [Symbol.dispose]: remove };
 }
 
 /** The hooks of one kind, in the order of their calls. A function that was registered twice is called twice. */
 export class HookList<F> {
-  #all: readonly Registered<F>[] = [];
+  #places: readonly Place[] = [];
+  /** Holds a hook as long as the list exists and the hook's place has its key. */
+  readonly #hooks = new WeakMap<object, F>();
 
   get size(): number {
-    return this.#all.length;
+    let count = 0;
+    for (const { key } of this.#places) if (key !== null) count++;
+    return count;
   }
 
-  /** Adds a hook for the public function `fn`. `changed` is called when a hook was added or removed. */
-  add(fn: string, hook: F, options: HookOptions = {}, changed: () => void = () => {}): HookHandle {
+  /** Adds a hook for the public function `fn`. */
+  add(fn: string, hook: F, options: HookOptions = {}): HookHandle {
     if (typeof hook !== 'function') throw argumentError(fn, 'hook', 'a function', hook);
     const { prepend = false } = ownOptions(fn, options, ['prepend']);
     if (typeof prepend !== 'boolean') throw argumentError(fn, 'prepend', 'a boolean', prepend);
-    const remove = () => {
-      this.#all = this.#all.filter((one) => one !== own);
-      changed();
-    };
-    const own: Registered<F> = { hook, remove };
-    this.#all = prepend ? [own, ...this.#all] : [...this.#all, own];
-    changed();
-    return handleOf(new WeakRef(own));
+    const key = {};
+    const place: Place = { key };
+    this.#hooks.set(key, hook);
+    const others = this.#places.filter((one) => one.key !== null);
+    this.#places = prepend ? [place, ...others] : [...others, place];
+    return handleOf(place);
   }
 
   /** A copy: a hook may remove itself. */
   all(): F[] {
-    return this.#all.map(({ hook }) => hook);
+    const hooks: F[] = [];
+    for (const { key } of this.#places) if (key !== null) hooks.push(this.#hooks.get(key)!);
+    return hooks;
   }
 }

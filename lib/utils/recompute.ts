@@ -7,7 +7,7 @@ import { native } from '../addon/native';
 import { runEngine } from '../autograd/anomaly';
 import { type AutocastModes, inAutocastModes } from '../autograd/autocast';
 import { AutogradFunction, type FunctionContext, NEEDS_SAVED } from '../autograd/function';
-import { freeGiven, type Goal, goals, LEAVES, withAnchors, withGoal } from '../autograd/goals';
+import { freeGiven, type Goal, goals, LEAVES, noteAnchor, withAnchors, withGoal } from '../autograd/goals';
 import { gradientsOf } from '../autograd/grad';
 import { handlesOf } from '../autograd/lists';
 import { inGradMode } from '../autograd/mode';
@@ -231,9 +231,6 @@ function gradientsWithGraph(task: Task): (Tensor | null)[] {
   return placed(inputs, gradientsOf(run, given, true));
 }
 
-/** Removes the anchors of freed graphs. */
-const gone = new FinalizationRegistry<WeakRef<FunctionContext>>((ref) => goals.anchors.delete(ref));
-
 /**
  * A leaf behind each checkpoint, so that the engine always visits it, even if no argument requires gradients: the function
  * may capture a tensor that does.
@@ -242,9 +239,7 @@ class CheckpointAnchor extends AutogradFunction {
   static override forward(ctx: FunctionContext, leaf: Tensor): Tensor {
     ctx.saveForBackward(leaf);
     ctx.setMaterializeGrads(false);
-    const ref = new WeakRef(ctx);
-    goals.anchors.add(ref);
-    gone.register(ctx, ref);
+    noteAnchor(ctx);
     return leaf.clone() as Tensor;
   }
 

@@ -10,7 +10,9 @@
 #include "native/accounting/storage_ledger.h"
 #include "native/cuda/caching_allocator.h"
 #include "native/env/free_memory.h"
+#include "native/env/weak_value.h"
 #include "native/exports/exports.h"
+#include "native/exports/owned_external.h"
 #include "native/share/token_table.h"
 #include "native/v8/scavenges.h"
 
@@ -138,6 +140,13 @@ napi_value delete_released(Call& call) {
   return nullptr;
 }
 
+// weakValue(value): an owner of a reference that does not keep the value. weakTarget(reference): the value, undefined
+// once it was collected.
+napi_value weak_value(Call& call) {
+  return owned_external(call, WeakValue(call.env, call.state.releases(), call.arguments[0]));
+}
+napi_value weak_target(Call& call) { return owned_by<WeakValue>(call, 0).get(call.env); }
+
 // shortenScavenge(): the number of objects that the next scavenge does not visit; 0 if they were not found.
 napi_value shorten_scavenge(Call& call) {
   return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined())));
@@ -171,6 +180,8 @@ const Export kMemoryExports[] = {
     exported_body<&set_collectors, 2>("setCollectors", "setCollectors(function all, function due) -> ()"),
     exported_body<&free_queued, 0>("freeQueued", "freeQueued() -> ()"),
     exported_body<&delete_released, 0>("deleteReleased", "deleteReleased() -> ()"),
+    exported_body<&weak_value, 1>("weakValue", "weakValue(any value) -> external"),
+    exported_body<&weak_target, 1>("weakTarget", "weakTarget(external reference) -> any"),
     exported_body<&shorten_scavenge, 0>("shortenScavenge", "shortenScavenge() -> int"),
     exported_body<&short_scavenges, 0>("shortScavenges", "shortScavenges() -> int"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),

@@ -66,3 +66,8 @@ test('a part imports only from parts above it', () => {
   expect(wrong.map(({ file, to }) => `${file} -> ${to}`)).toEqual([]);
   expect(imports.filter(({ part }) => !PARTS.includes(part))).toEqual([]);
 });
+
+test('only scopes of asynchronous code make a WeakRef, which keeps its target until the job ends', () => {
+  const code = (file: string) => readFileSync(path.join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+  expect(files.filter((file) => code(file).includes('WeakRef'))).toEqual(['lib/lifetimes/context.ts']);
+});

@@ -52,7 +52,8 @@ async function main() {
   for (let i = 0; i < 20; i++) beside(i % 2 === 0);
   const left = () => {
     const { tensors, allocatedBytes } = torch.memory();
-    return { functions, anchors: goals.anchors.size, tensors, bytes: allocatedBytes - before };
+    const anchors = [...goals.anchors].filter((anchor) => anchor.get() !== undefined).length;
+    return { functions, anchors, tensors, bytes: allocatedBytes - before };
   };
   for (let tries = 0; tries < 200 && Object.values(left()).some((count) => count > 0); tries++) {
     global.gc();

@@ -1,6 +1,6 @@
 /** torch.utils.checkpoint: lower peak memory, and owners of tensors. */
 import type { Tensor } from '../../types';
-import { run } from '../support/child';
+import { ask, run } from '../support/child';
 import { balanced, LIB, torch } from '../support/torch';
 
 const { checkpoint } = torch.utils.checkpoint;
@@ -89,4 +89,21 @@ test('outside scopes the collector frees all of it', async () => {
   const { stdout, stderr, code } = await run(process.execPath, program);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   expect(JSON.parse(stdout)).toEqual({ functions: 0, anchors: 0, tensors: 0, bytes: 0 });
+});
+
+test('a loop that never yields keeps no list of its checkpoints', async () => {
+  const anchors = await ask(
+    `
+    const { goals } = require(${JSON.stringify(`${LIB}/autograd/goals.js`)});
+    const x = torch.ones([2], { requiresGrad: true });
+    const step = () => torch.utils.checkpoint.checkpoint((a) => a.exp(), x, { useReentrant: false }).sum().backward();
+    for (let i = 0; i < 400; i++) {
+      torch.scope(step);
+      if (i % 20 === 0) gc();
+    }
+    answer(goals.anchors.size);
+  `,
+    ['--expose-gc'],
+  );
+  expect(anchors).toBeLessThan(130);
 });

@@ -105,6 +105,20 @@ test('the collector frees unreachable models, also in a loop that never waits', 
   expect(answer.bytes).toBeLessThan(20 * 4096);
 });
 
+test('the collector frees modules of models before the job ends', async () => {
+  const left = await ask(
+    `
+    const bytes = require('fs').readFileSync(${JSON.stringify(pathOf('mlp-traced'))});
+    for (let i = 0; i < 50; i++) torch.jit.load(bytes).asModule();
+    gc();
+    gc();
+    answer(counts().bytes);
+  `,
+    ['--expose-gc'],
+  );
+  expect(left).toBeLessThan(2 * parameterBytes);
+});
+
 test('tensors that a method keeps, replaces and releases are counted, also if it fails', () => {
   balanced(() => {
     torch.scope(() => {

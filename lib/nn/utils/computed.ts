@@ -42,9 +42,7 @@ export function addBuffer(module: Module, name: string, suffix: string, tensor: 
 
 /** Notes a tensor that the module no longer uses. The program may still, until `module.dispose()`. */
 export function retire(module: Module, tensor: Tensor): void {
-  const { retired } = module._state;
-  for (const ref of retired) if (ref.deref() === undefined) retired.delete(ref);
-  retired.add(new WeakRef(tensor));
+  module._state.retire(tensor._handle);
 }
 
 /** Removes a property, and gives its value. */
