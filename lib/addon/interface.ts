@@ -266,7 +266,10 @@ export interface Native extends AuditNative, MemoryNative {
   captureEnd(strand: number, inputs: readonly number[], outputs: readonly number[]): unknown;
   /** The results: nothing, one, or an array; false if the inputs differ from those that it was recorded for. */
   captureReplay(token: number, inputs: readonly number[]): unknown;
-  /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
+  /**
+   * `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. Returns the bits of `Submitted`
+   * (lib/async/strand.ts).
+   */
   strandSubmit(strand: number, wanted: readonly number[] | null | false): number;
   /** The names of the short ops (native/async/short_batch.h) with one result for a whole tensor, or of the others. */
   shortOps(whole: boolean): string[];

@@ -92,7 +92,7 @@ export function start(
     } catch (error) {
       threw(error); // a bad argument, or what the function threw
     }
-    // For errors of later turns. It takes as long as several small ops, which cannot fail any more once they have run.
+    // For errors of later turns. Capturing takes as long as several small ops, so it is left out if all ops have run.
     if (!strand.hasRun || timeoutMs !== undefined) Error.captureStackTrace(site, caller);
   });
 }

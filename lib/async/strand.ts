@@ -137,7 +137,7 @@ export class Strand implements Recorder {
   private current: Request[] = [];
   private queued: Request[] = [];
   private isRunning = false;
-  /** The running batch was short: its ops have run, and none failed. */
+  /** All recorded ops have run, and none failed: the last batch was short. */
   hasRun = false;
   /** Whether the running batch writes to tensors that the program may see. */
   private writes = false;
@@ -238,18 +238,20 @@ export class Strand implements Recorder {
       this.recorded = false;
       this.current = this.queued;
       this.queued = [];
-      this.submit(wanted === null ? null : wanted.map((pending) => stepOf(this.codeOf(pending))));
+      const hasRun = this.submit(wanted === null ? null : wanted.map((pending) => stepOf(this.codeOf(pending))));
+      this.hasRun = hasRun && wanted !== null;
     } catch (error) {
       this.fail(error); // no batch is running
     }
   }
 
-  private submit(wanted: readonly number[] | null | false): void {
+  /** Returns whether the ops have run. */
+  private submit(wanted: readonly number[] | null | false): boolean {
     const state = native.strandSubmit(this.id, wanted);
     this.writes = (state & Submitted.Writes) !== 0;
-    this.hasRun = (state & Submitted.HasRun) !== 0;
     this.isRunning = true;
     running.set(this.id, this);
+    return (state & Submitted.HasRun) !== 0;
   }
 
   /** Called when the batch has ended. */

@@ -235,8 +235,11 @@ export const setMethods = (define: () => void): void => {
 
 export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
 
-/** A constructor, because V8 changes the hidden class of what Object.create makes with each property that is added. */
-const PendingObject = function (this: Record<string, unknown>, code: number, recorder: unknown) {
+/**
+ * A constructor, because V8 changes the hidden class of what Object.create makes with each property that is added. Heap snapshots
+ * call an object by the name of its constructor.
+ */
+const PendingObject = function Tensor(this: Record<string, unknown>, code: number, recorder: unknown) {
   this._mark = native.tensorMark;
   this._handle = code;
   this._guard = undefined;

@@ -129,16 +129,14 @@ const hasMore = (now: Look, before: Look) =>
   (now.nodes ?? 0) > (before.nodes ?? 0);
 
 /**
- * After a round that is not the last: without a collection, which takes long in a large heap, if no figure is above that of
- * `before`. Garbage can only add to the figures, so none has risen.
+ * After a round that is not the last: without a collection, which takes long in a large heap, if nothing is left of the calls and
+ * all figures are those of the `first` look, which followed collections. Then there is no garbage that they could include.
  */
-async function afterRound(older: ReadonlySet<number>, before: Look): Promise<Look> {
+async function afterRound(older: ReadonlySet<number>, first: Look): Promise<Look> {
   await nextTurn();
   const now = look(older);
-  const { young } = before;
-  const isMore =
-    now.nodes === null || hasMore(now, before) || now.young.tensors > young.tensors || now.young.bytes > young.bytes;
-  return isMore ? collected(older) : now;
+  const isClean = now.nodes !== null && now.young.tensors === 0 && looksSame(now, first);
+  return isClean ? now : collected(older);
 }
 
 type Figure = (look: Look) => number;
@@ -227,7 +225,7 @@ async function measure(
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await measurement.call(fn);
       const left = countNow();
       // Excess after a round does not matter, because the floor counts, except after the last round.
-      const now = round < rounds - 1 ? await afterRound(older, looks[round]!) : await settled(older, looks[0]);
+      const now = round < rounds - 1 ? await afterRound(older, looks[0]!) : await settled(older, looks[0]);
       awaiting.tensors += Math.max(0, left.tensors - now.tensors);
       awaiting.bytes += Math.max(0, left.bytes - now.bytes);
       looks.push(now);

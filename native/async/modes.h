@@ -41,7 +41,7 @@ struct CallModes {
 
 // The thread-local state of the thread that makes it, for ops that run later, on any thread. To copy it takes as long
 // as a small op, so the ops of a strand share one for as long as they are called in equal modes: nothing else of the
-// state differs between two calls from JavaScript.
+// state that an op depends on differs between two calls from JavaScript.
 struct ThreadModes {
   explicit ThreadModes(const CallModes& modes) : modes(modes) {}
   const CallModes modes;

@@ -18,7 +18,7 @@ namespace ltn {
 // nothing. Thread: the environment's JS thread.
 class WeakValue {
  public:
-  // Throws for a value that is neither an object nor a function.
+  // `value`: an object or a function.
   WeakValue(napi_env env, std::shared_ptr<ReleaseQueue> releases, napi_value value) : releases_(std::move(releases)) {
     check(env, releases_->refer(value, &reference_));
     uint32_t count = 0;

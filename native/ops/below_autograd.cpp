@@ -22,9 +22,11 @@ BelowAutograd below_autograd_of(const c10::OperatorHandle& op) {
   for (const char* name : kHandWritten) {
     if (op.schema().name() == name) return BelowAutograd::kNever;
   }
-  // The second one comes before that for autograd, and calls other ops, which may be views. The third one is called
-  // between autograd's and the CPU's.
+  // A CompositeImplicitAutograd kernel comes before autograd's and calls other ops, which may be views. A BackendSelect
+  // kernel is called between autograd's and the CPU's. One for AutogradCPU would come before the generated one;
+  // libtorch has none.
   if (writes(op) || !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) ||
+      op.hasKernelForDispatchKey(c10::DispatchKey::AutogradCPU) ||
       op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
       op.hasKernelForDispatchKey(c10::DispatchKey::BackendSelect) ||
       !op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {

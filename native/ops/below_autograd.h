@@ -1,4 +1,5 @@
-// Calls that go past autograd's kernels, because nothing in them requires a gradient: a tenth to a fifth of a small op.
+// Calls of ops that leave out autograd's kernels, because no tensor requires a gradient. This saves a tenth to a fifth
+// of the time of a small op.
 //
 // What autograd's generated kernel (VariableType) of such a call does is to find that out, and to call the next kernel
 // with the same guards as here. So the results, the counters of versions and the tracking of views are the same.
@@ -49,12 +50,16 @@ class GradientFree {
   void add(const c10::List<c10::optional<at::Tensor>>& tensors) {
     for (const c10::optional<at::Tensor> tensor : tensors) add(tensor);
   }
+  void add(const c10::optional<at::Generator>& generator) {
+    if (generator.has_value() && generator->defined()) keys_ = keys_ | generator->key_set();
+  }
   template <class T>
   void add(const T&) noexcept {
     static_assert(!std::is_same_v<T, c10::optional<at::TensorList>>, "its tensors are to be looked at");
   }
 
-  // Dense tensors on the CPU, in no mode that changes how ops are called, and no one is told of calls.
+  // Dense tensors on the CPU, in no mode that changes how ops are called, and no RecordFunction callback (of a
+  // profiler) is registered.
   bool holds() const {
     c10::DispatchKeySet keys = keys_;  // raw_repr() is not const in 1.13
     if (may_differentiate_ || keys.raw_repr() != usual_keys()) return false;

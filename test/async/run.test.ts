@@ -320,3 +320,19 @@ test('the figures of the pool are shown', async () => {
   await idle();
   expect(inspect(torch.asyncPool)).toBe(`{ threads: ${torch.asyncPool.threads}, running: 0, abandoned: 0, queued: 0 }`);
 });
+
+// Each has a batch of one short op that has run, and one that fails, in the function's own turn or later.
+test.each<[string, (t: any, a: any, bad: any) => unknown]>([
+  ['beside a short op that was awaited', (t, a, bad) => [t.add(a, 1).then(() => {}), t.gather(a, 0, bad)][1]],
+  ['in the callback of a short op', (t, a, bad) => t.add(a, 1).then(() => t.gather(a, 0, bad))],
+  ['alone', (t, a, bad) => t.gather(a, 0, bad)],
+  ['in an async function', async (t, a, bad) => t.gather(await t.add(a, 1), 0, bad)],
+])('an op that fails has the stack of the call: %s', async (_where, fn) => {
+  const a = torch.ones([4]);
+  const bad = torch.tensor([9], { dtype: 'int64' });
+  const caller = () => torch.run((t) => fn(t, a, bad) as never);
+  const error = await caller().catch((caught: Error) => caught);
+  expect((error as Error).stack).toContain('at caller (');
+  a.dispose();
+  bad.dispose();
+});

@@ -72,6 +72,31 @@ test('a function that leaves nothing behind takes few collections, which are slo
   expect(many).toBeGreaterThanOrEqual(8);
 });
 
+test('garbage of one round does not hide that more is held after the last than after the first', async () => {
+  const figures = await ask(
+    `${TESTING}
+    const measured = (garbage) => {
+      const held = [];
+      const counts = [4, 6, 4, 5, 9, 7, 9, 8];
+      let round = 0;
+      return measureTensorLeaks(() => {
+        while (held.length > counts[round]) held.pop().dispose();
+        while (held.length < counts[round]) held.push(torch.ones([2]));
+        if (garbage && round === 5) { torch.ones([2]); torch.ones([2]); }
+        round++;
+      }, { iterations: 8, warmup: 0, settleMs: 0 });
+    };
+    (async () => {
+      const { leaks, tensors } = await measured(false);
+      answer([[leaks, tensors], [(await measured(true)).leaks]]);
+    })();
+  `,
+    ['--expose-gc'],
+    limit,
+  );
+  expect(figures).toEqual([[true, 8], [true]]);
+});
+
 test('concurrent measurements run one after the other', async () => {
   const figures = await ask(
     `${TESTING}
