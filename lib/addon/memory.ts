@@ -23,10 +23,11 @@ export interface MemoryNative {
   /** Undefined once the target was collected. */
   weakTarget(reference: unknown): object | undefined;
   /**
-   * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h). Returns
-   * their number; 0 if they were not found.
+   * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h), and if
+   * the last one was so short a time ago that few objects can survive, it uses no other threads. Returns the number of these objects;
+   * 0 if they were not found.
    */
-  shortenScavenge(): number;
+  shortenScavenge(isSoon: boolean): number;
   /** The number of such scavenges of this thread. */
   shortScavenges(): number;
   /** The bytes reported to V8 for this thread, after settling. */

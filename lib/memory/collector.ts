@@ -86,11 +86,14 @@ export function finishCompilations(): void {
 /** One object for all calls: in Node 26 a new one for each makes a scavenge take half as long again. */
 const MINOR = { type: 'minor' } as const;
 
-/** Collects young objects. */
-export function scavenge(): void {
+/** So soon after the last scavenge, few objects of JavaScript are young. */
+const SOON_MS = 10;
+
+/** Collects young objects. `elapsedMs`: since the last time. */
+export function scavenge(elapsedMs = Number.POSITIVE_INFINITY): void {
   native.deleteReleased();
   exposed ??= find();
-  if (isShort && exposed !== undefined) isShort = native.shortenScavenge() > 0;
+  if (isShort && exposed !== undefined) isShort = native.shortenScavenge(elapsedMs < SOON_MS) > 0;
   gc(MINOR);
 }
 
@@ -135,12 +138,32 @@ function keepYoungSpace(elapsedMs: number): void {
   spare.words = undefined;
 }
 
+const TRACES = /--trace[-_]gc/;
+let isTraceLeftOut = process.env.LIBTORCH_NODE_SHORT_SCAVENGES === '0';
+
+/**
+ * V8 formats a line about each scavenge, a fifth of the time of a short one, for --trace-gc and for the list of the last collections
+ * that it prints where the heap is full. It does not from the first scavenge on that the library needs, unless the program was
+ * started with --trace-gc. Full collections keep their lines.
+ */
+function leaveOutTrace(): void {
+  if (isTraceLeftOut) return;
+  isTraceLeftOut = true;
+  if (TRACES.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`)) return;
+  try {
+    v8.setFlagsFromString('--trace-gc-ignore-scavenger');
+  } catch {
+    // An embedder that forbids V8 flags: scavenges take longer.
+  }
+}
+
 /** A scavenge of the young objects, and what it says about the next one. */
 function scavengeMeasured(isInOp: boolean): void {
   const from = now();
   const before = native.allocatedBytes();
   keepYoungSpace(from - endedAt);
-  scavenge();
+  leaveOutTrace();
+  scavenge(from - endedAt);
   if (isInOp) native.freeQueued();
   native.sweepShared();
   const after = native.allocatedBytes();

@@ -147,9 +147,10 @@ napi_value weak_value(Call& call) {
 }
 napi_value weak_target(Call& call) { return owned_by<WeakValue>(call, 0).get(call.env); }
 
-// shortenScavenge(): the number of objects that the next scavenge does not visit; 0 if they were not found.
+// shortenScavenge(isSoon): the number of objects that the next scavenge does not visit; 0 if they were not found.
 napi_value shorten_scavenge(Call& call) {
-  return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined())));
+  const bool is_soon = read_bool(call, call.arguments[0], 0);
+  return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined(), is_soon)));
 }
 
 // shortScavenges(): how many there were in this thread. For tests.
@@ -182,7 +183,7 @@ const Export kMemoryExports[] = {
     exported_body<&delete_released, 0>("deleteReleased", "deleteReleased() -> ()"),
     exported_body<&weak_value, 1>("weakValue", "weakValue(any value) -> external"),
     exported_body<&weak_target, 1>("weakTarget", "weakTarget(external reference) -> any"),
-    exported_body<&shorten_scavenge, 0>("shortenScavenge", "shortenScavenge() -> int"),
+    exported_body<&shorten_scavenge, 1>("shortenScavenge", "shortenScavenge(bool is_soon) -> int"),
     exported_body<&short_scavenges, 0>("shortScavenges", "shortScavenges() -> int"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     exported_body<&trim_memory, 0>("trimMemory", "trimMemory() -> ()"),

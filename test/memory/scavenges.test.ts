@@ -3,7 +3,7 @@
  * else runs. Contexts, workers and heap snapshots are made from them.
  */
 import * as path from 'node:path';
-import { ask } from '../support/child';
+import { ask, program } from '../support/child';
 import { LIB, ROOT } from '../support/torch';
 
 const NATIVE = `const { native } = require(${JSON.stringify(path.join(LIB, 'addon/native.js'))});`;
@@ -18,10 +18,10 @@ test('scavenges that the library requests are shortened, others and full collect
     const counted = (fn) => { const before = native.shortScavenges(); fn(); short.push(native.shortScavenges() - before); };
     const minor = () => gc({ type: 'minor' });
     counted(() => { for (let i = 0; i < 10; i++) minor(); });
-    const objects = native.shortenScavenge();
+    const objects = native.shortenScavenge(false);
     counted(minor);
     counted(minor);
-    native.shortenScavenge();
+    native.shortenScavenge(true);
     counted(() => gc());
     counted(minor);
     answer({ ours, objects, short });
@@ -50,6 +50,56 @@ test.each([
     [...flags],
   );
   expect(scavenges).toBe(0);
+});
+
+/** A copy of V8's flags, which are a page of memory. Empty in Node 24 and 26, which do not export where it is. */
+const FLAGS = `
+  const fs = require('fs');
+  const flagsOfV8 = () => {
+    for (const line of fs.readFileSync('/proc/self/maps', 'utf8').split('\\n')) {
+      const [, base, file] = /^([0-9a-f]+)-\\S+ \\S+ 0+ .*?(\\/\\S*\\/(?:node|libnode\\.so\\S*))$/.exec(line) ?? [];
+      if (file === undefined) continue;
+      const symbols = require('child_process').execFileSync('nm', ['-D', file], { encoding: 'utf8', maxBuffer: 1 << 28 });
+      const [, address] = /^([0-9a-f]+) \\S _ZN2v88internal8v8_flagsE$/m.exec(symbols) ?? [];
+      if (address === undefined) continue;
+      const header = Buffer.alloc(18);
+      const elf = fs.openSync(file);
+      fs.readSync(elf, header, 0, 18, 0);
+      fs.closeSync(elf);
+      const isMovable = header.readUInt16LE(16) === 3; // ET_DYN
+      const page = Buffer.alloc(4096);
+      const memory = fs.openSync('/proc/self/mem');
+      fs.readSync(memory, page, 0, 4096, parseInt(address, 16) + (isMovable ? parseInt(base, 16) : 0));
+      fs.closeSync(memory);
+      return page;
+    }
+    return Buffer.alloc(0);
+  };
+  const a = torch.ones([512, 512]);
+  const scavenge = () => { for (let i = 0; i < 500; i++) a.add(a); };
+`;
+
+test.each([
+  ['as usual', [], 1],
+  ['with --no-parallel-scavenge', ['--no-parallel-scavenge'], 1],
+  ['with --trace-gc', ['--trace-gc'], 0],
+])("V8's flags after scavenges %s: at most one has changed, that of the trace", async (_name, flags, changed) => {
+  const { answer, stdout } = await program(
+    `${NATIVE} ${FLAGS}
+    const pages = [flagsOfV8()];
+    for (let i = 0; i < 2; i++) { scavenge(); pages.push(flagsOfV8()); }
+    const differing = (page, other) => page.filter((byte, i) => byte !== other[i]).length;
+    answer({ bytes: pages[0].length, first: differing(pages[0], pages[1]), later: differing(pages[1], pages[2]),
+      scavenges: native.shortScavenges() });
+  `,
+    [...flags],
+  );
+  const isExported = Number(process.versions.node.split('.')[0]) < 24;
+  expect(answer).toMatchObject({ bytes: isExported ? 4096 : 0, first: isExported ? changed : 0, later: 0 });
+  expect(answer.scavenges).toBeGreaterThan(20);
+  const traced = stdout.match(/Scavenge/g)?.length ?? 0;
+  if (changed === 0) expect(traced).toBeGreaterThanOrEqual(answer.scavenges);
+  else expect(traced).toBe(0);
 });
 
 /** Makes contexts and a worker, between scavenges and full collections, by what V8 has in its snapshot. */
@@ -118,10 +168,10 @@ test('two addons in a thread: one of them hides and shows the objects', async ()
     process.dlopen(other, copy);
     const addons = [native, other.exports];
     const short = () => addons.map((addon) => addon.shortScavenges());
-    addons.forEach((addon) => addon.shortenScavenge());
+    addons.forEach((addon) => addon.shortenScavenge(true));
     gc({ type: 'minor' }); // both want to hide them
     const first = short();
-    addons.reverse().forEach((addon) => addon.shortenScavenge());
+    addons.reverse().forEach((addon) => addon.shortenScavenge(true));
     gc({ type: 'minor' });
     addons.reverse();
     const second = short();
