@@ -1,12 +1,14 @@
 // One recorded call: its arguments, and later its result.
 #pragma once
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,7 +86,8 @@ class Step {
 // must be fast, has a template per C++ signature.
 class OpStep final : public Step {
  public:
-  OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand);
+  // `is_factory`: it is called below autograd, as BelowAutograd::kFactory (native/ops/below_autograd.h).
+  OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand, bool is_factory);
 
   const c10::OperatorHandle op;
 
@@ -92,10 +95,14 @@ class OpStep final : public Step {
   void call_boxed(torch::jit::Stack* stack) const {
     check_members(row, *stack);
     if (row.check != nullptr) row.check(op, *stack);
+    std::optional<at::AutoDispatchBelowADInplaceOrView> guard;
+    if (is_factory_) guard.emplace();
     op.callBoxed(stack);
   }
 
  private:
+  const bool is_factory_;
+
   void call(torch::jit::Stack* stack) override { call_boxed(stack); }
 };
 

@@ -45,8 +45,8 @@ std::string Step::describe() const {
 Step::Step(const OpRow& row, Strand& strand, size_t count)
     : row(row), recording(strand), arguments(count), modes_(strand.modes_now()) {}
 
-OpStep::OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)
-    : Step(row, strand, op.schema().arguments().size()), op(std::move(op)) {}
+OpStep::OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand, bool is_factory)
+    : Step(row, strand, op.schema().arguments().size()), op(std::move(op)), is_factory_(is_factory) {}
 
 std::shared_ptr<const ThreadModes> Strand::modes_now() {
   const CallModes now = CallModes::now();

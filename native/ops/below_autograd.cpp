@@ -1,13 +1,18 @@
 #include "native/ops/below_autograd.h"
 
+#include <ATen/core/jit_type.h>
+
 #include <array>
 #include <string>
 
 namespace ltn {
 namespace {
 
-// Whose kernels for autograd are hand-written (VariableTypeManual), and do more than to call the next one.
-constexpr std::array<const char*, 3> kHandWritten = {"aten::detach", "aten::_fw_primal", "aten::_make_dual"};
+// Whose kernels for autograd do more than to call the next one: they are hand-written (VariableTypeManual), or that of
+// set_, which forgets where gradients are added up.
+constexpr std::array<const char*, 8> kDoMore = {"aten::detach",     "aten::detach_", "aten::_fw_primal",
+                                                "aten::_make_dual", "aten::resize_", "aten::resize_as_",
+                                                "aten::copy_",      "aten::set_"};
 
 bool writes(const c10::OperatorHandle& op) {
   for (const c10::Argument& argument : op.schema().arguments()) {
@@ -16,24 +21,37 @@ bool writes(const c10::OperatorHandle& op) {
   return false;
 }
 
+bool takes_tensor(const c10::OperatorHandle& op) {
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    if (argument.type()->isSubtypeOf(*c10::TensorType::get()) ||
+        argument.type()->isSubtypeOf(*c10::ListType::ofTensors()) ||
+        argument.type()->isSubtypeOf(*c10::OptionalType::ofTensor())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 BelowAutograd below_autograd_of(const c10::OperatorHandle& op) {
-  for (const char* name : kHandWritten) {
+  for (const char* name : kDoMore) {
     if (op.schema().name() == name) return BelowAutograd::kNever;
   }
-  // A CompositeImplicitAutograd kernel comes before autograd's and calls other ops, which may be views. A BackendSelect
-  // kernel is called between autograd's and the CPU's. One for AutogradCPU would come before the generated one;
-  // libtorch has none.
-  if (writes(op) || !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) ||
+  // A BackendSelect kernel chooses the device of a new tensor by an option.
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
+    return takes_tensor(op) || writes(op) ? BelowAutograd::kNever : BelowAutograd::kFactory;
+  }
+  // A CompositeImplicitAutograd kernel comes before autograd's and calls other ops, which may be views. One for
+  // AutogradCPU would come before the generated one; libtorch has none.
+  const bool views_or_writes = op.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView);
+  if ((writes(op) && !views_or_writes) || !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) ||
       op.hasKernelForDispatchKey(c10::DispatchKey::AutogradCPU) ||
       op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
-      op.hasKernelForDispatchKey(c10::DispatchKey::BackendSelect) ||
       !op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
     return BelowAutograd::kNever;
   }
-  return op.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) ? BelowAutograd::kView
-                                                                       : BelowAutograd::kFunctional;
+  return views_or_writes ? BelowAutograd::kViewOrInPlace : BelowAutograd::kFunctional;
 }
 
 }  // namespace ltn

@@ -21,9 +21,10 @@
 
 namespace ltn {
 
-// How an op may be called below autograd: never, or as autograd's kernel does it, which depends on whether the results
-// may be views.
-enum class BelowAutograd : uint8_t { kUnknown, kNever, kFunctional, kView };
+// How an op may be called below autograd: never, or as autograd's kernel does it, which depends on whether the op has a
+// kernel that tracks views, or counts a version of what it writes to. kFactory: it takes no tensor. PyTorch's bindings
+// call these below autograd (variable_factories.h), so that filling a new tensor is not a version of it.
+enum class BelowAutograd : uint8_t { kUnknown, kNever, kFunctional, kViewOrInPlace, kFactory };
 
 // Not of ops that libtorch composes of others, and not of those whose autograd kernel is hand-written.
 BelowAutograd below_autograd_of(const c10::OperatorHandle& op);
@@ -88,9 +89,9 @@ class GradientFree {
 
 // Calls `redispatch`, which takes the keys of the kernels to choose from, below autograd.
 template <class Redispatch>
-auto call_below_autograd(BelowAutograd how, const Redispatch& redispatch) {
+decltype(auto) call_below_autograd(BelowAutograd how, const Redispatch& redispatch) {
   const c10::DispatchKeySet dense(c10::DispatchKey::CPU);
-  if (how == BelowAutograd::kView) {
+  if (how == BelowAutograd::kViewOrInPlace) {
     const at::AutoDispatchBelowAutograd guard;
     return redispatch(dense | c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView));
   }

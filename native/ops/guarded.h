@@ -27,6 +27,13 @@ struct Guarded<function, Check> {
     return function(std::forward<A>(arguments)...);
   }
 
+  // With the signature of `redispatch`, which is that of the same op.
+  template <R (*redispatch)(c10::DispatchKeySet, A...)>
+  static R below(c10::DispatchKeySet keys, A... arguments) {
+    Check::check(arguments...);
+    return redispatch(keys, std::forward<A>(arguments)...);
+  }
+
   // For a recorded op, which is called through the dispatcher (OpRow::check).
   static void check_boxed(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
     // One in the process, shared by all threads; it does not change.

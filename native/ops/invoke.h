@@ -44,7 +44,7 @@ struct Invoker<R(A...)> {
       scavenge_before_op(c.state);
     }
     if constexpr (std::is_void_v<R> || returns_its_argument<R>) {
-      call_function(c, holders, std::index_sequence<I...>{});
+      call_below_or_function(c, holders, std::index_sequence<I...>{});
       return nullptr;
     } else {
       if constexpr (std::is_same_v<R, at::Tensor>) {
@@ -75,10 +75,14 @@ struct Invoker<R(A...)> {
     BelowAutograd& how = c.op.below_autograd;
     if (__builtin_expect(how == BelowAutograd::kUnknown, 0)) how = below_autograd_of(*c.row);
     if (how == BelowAutograd::kNever) return call_function(c, holders, indices);
+    if (how == BelowAutograd::kFactory) {
+      const at::AutoDispatchBelowADInplaceOrView guard;
+      return call_function(c, holders, indices);
+    }
     GradientFree call;
     (call.add(static_cast<Holder<I, A>&>(holders).from.get()), ...);
     if (!call.holds()) return call_function(c, holders, indices);
-    return call_below_autograd(how, [&](c10::DispatchKeySet keys) {
+    return call_below_autograd(how, [&](c10::DispatchKeySet keys) -> R {
       const auto redispatch = reinterpret_cast<R (*)(c10::DispatchKeySet, A...)>(c.row->redispatch);
       return redispatch(keys, static_cast<Holder<I, A>&>(holders).from.get()...);
     });

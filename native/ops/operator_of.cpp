@@ -12,9 +12,10 @@ c10::optional<c10::OperatorHandle> operator_of(const OpRow& row) {
 }
 
 BelowAutograd below_autograd_of(const OpRow& row) {
-  if (row.redispatch == nullptr) return BelowAutograd::kNever;
   const auto op = operator_of(row);
-  return op.has_value() ? below_autograd_of(*op) : BelowAutograd::kNever;
+  if (!op.has_value()) return BelowAutograd::kNever;
+  const BelowAutograd how = below_autograd_of(*op);
+  return row.redispatch != nullptr || how == BelowAutograd::kFactory ? how : BelowAutograd::kNever;
 }
 
 }  // namespace ltn

@@ -12,7 +12,7 @@ namespace ltn {
 // Of "aten::add.Tensor" of the op table; none if libtorch's dispatcher does not know it. Makes strings and takes locks.
 c10::optional<c10::OperatorHandle> operator_of(const OpRow& row);
 
-// As that of its op, but never for a row without `redispatch`.
+// As that of its op, but never for one that takes tensors and has no `redispatch` in its row.
 BelowAutograd below_autograd_of(const OpRow& row);
 
 }  // namespace ltn

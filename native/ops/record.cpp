@@ -55,11 +55,13 @@ struct RecordedOp {
     if (!op.has_value()) return;
     tensors_only = gives_tensors_only(op->schema());
     list = gives_list(op->schema());
+    is_factory = below_autograd_of(*op) == BelowAutograd::kFactory;
   }
 
   const bool gives_scheme, runs_immediately;
   const c10::optional<c10::OperatorHandle> op;
   bool tensors_only = false, list = false;  // its results
+  bool is_factory = false;
 };
 
 // Of "aten::add.Tensor" of the op table. Remembers what it found, by row, since the search makes strings and takes
@@ -381,7 +383,7 @@ napi_value record(Call& call) {
   const auto& op = recorded.op;
   if (!op) throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "libtorch's dispatcher does not know this op");
   async::Strand& strand = call.state.current_strand();
-  auto step = std::make_unique<async::OpStep>(*call.row, *op, strand);
+  auto step = std::make_unique<async::OpStep>(*call.row, *op, strand, recorded.is_factory);
   read_arguments(call, *step);
   if (recorded.list) return record_list(call, strand, std::move(step));
   const size_t count = op->schema().returns().size();

@@ -34,8 +34,8 @@ struct OpRow {
   AnyFunction function;        // at::_ops::add_Tensor::call, with the signature known to `invoke`
   uint64_t mutated;            // bit i: argument i is written to; its storage may change or grow
   BoxedCheck check = nullptr;  // of an op with a guard; `function` checks by itself
-  // at::_ops::add_Tensor::redispatch, which takes a c10::DispatchKeySet and the arguments of `function`; null for an op
-  // with a guard, and for one that writes to an argument or takes no tensor.
+  // at::_ops::add_Tensor::redispatch, which takes a c10::DispatchKeySet and the arguments of `function`, and checks
+  // them as that does; null for an op that writes to another argument than the first or takes no tensor.
   AnyFunction redispatch = nullptr;
 
   // The arguments whose shapes the op may change, as bits. In-place ops write to their first argument and keep its

@@ -36,6 +36,52 @@ test('a write through a view counts as a version of its base', () =>
     expect(() => product.sum().backward()).toThrow(/modified by an inplace operation/);
   }));
 
+test('a write in place counts as a version, and autograd sees it', () =>
+  scope(() => {
+    const written = torch.zeros([2, 3]);
+    const view = written.view([6]);
+    const before = written._version;
+    written
+      .add_(1)
+      .mul_(torch.ones([3]))
+      .zero_();
+    expect([written._version - before, view._version - before]).toEqual([3, 3]);
+    const saved = leaf(2, 3);
+    const product = saved.mul(written);
+    written.clamp_(0, 1);
+    expect(() => product.sum().backward()).toThrow(/modified by an inplace operation/);
+    expect(written.transpose_(0, 1)).toBe(written);
+    expect([written.shape, written._version - before]).toEqual([[3, 2], 5]);
+    written.add_(leaf(3, 2));
+    expect([written.requiresGrad, view.requiresGrad]).toEqual([true, true]);
+  }));
+
+test('a leaf refuses a write in place, but under noGrad', () =>
+  scope(() => {
+    const weight = leaf(2);
+    expect(() => weight.add_(1)).toThrow(/a leaf tensor that requires grad is changed in place/);
+    const before = weight._version;
+    noGrad(() => weight.sub_(torch.ones([2])));
+    expect([weight._version, weight.isLeaf, weight.toArray()]).toEqual([before + 1, true, [0, 0]]);
+  }));
+
+test('ops with a guard check their arguments, and track views and versions', () =>
+  scope(() => {
+    const a = torch.ones([2, 3]);
+    const before = a._version;
+    a.select(0, 1).fill_(7);
+    expect(a._version).toBe(before + 1);
+    expect(() => a.select(0, 2)).toThrow(/index 2 out of range/);
+    const indices = torch.tensor([1, 0], { dtype: 'int64' });
+    expect(a.indexSelect(0, indices).toArray()).toEqual([
+      [7, 7, 7],
+      [1, 1, 1],
+    ]);
+    expect(() => a.indexSelect(0, torch.tensor([2], { dtype: 'int64' }))).toThrow(/out of range/);
+    const weight = leaf(2, 3);
+    expect([weight.select(0, 1).requiresGrad, weight.indexSelect(0, indices).requiresGrad]).toEqual([true, true]);
+  }));
+
 test('a result can be written to, and has the version 0', () =>
   scope(() => {
     const sum = torch.ones([2]).add(torch.ones([2]));
@@ -58,6 +104,15 @@ test('one of several views refuses a write that would need a graph', () =>
     const [first] = torch.ones([2, 3]).unbind(0);
     expect(() => first!.mul_(leaf(3))).toThrow(/one of the|multiple views/);
   }));
+
+test('a new tensor has the version 0, also in torch.run, and is an inference tensor in that mode', async () => {
+  const versions = () =>
+    [torch.zeros([2]), torch.full([2], 3), torch.rand([2]), torch.arange(3), torch.eye(2)].map((t) => t._version);
+  expect(scope(versions)).toEqual([0, 0, 0, 0, 0]);
+  using made = await torch.run(() => torch.ones([2]));
+  expect(made._version).toBe(0);
+  scope(() => expect(inferenceMode(() => torch.ones([2]).isInference())).toBe(true));
+});
 
 test('inference tensors stay what they are', () =>
   scope(() => {

@@ -28,11 +28,20 @@ TEST(BelowAutograd, KnowsWhatAnOpNeeds) {
   EXPECT_EQ(how("aten::add", "Tensor"), BelowAutograd::kFunctional);
   EXPECT_EQ(how("aten::sum", "dim_IntList"), BelowAutograd::kFunctional);
   EXPECT_EQ(how("aten::mm"), BelowAutograd::kFunctional);
-  EXPECT_EQ(how("aten::view"), BelowAutograd::kView);
-  EXPECT_EQ(how("aten::unbind", "int"), BelowAutograd::kView);
-  EXPECT_EQ(how("aten::add_", "Tensor"), BelowAutograd::kNever);  // writes
-  EXPECT_EQ(how("aten::detach"), BelowAutograd::kNever);          // hand-written
-  EXPECT_EQ(how("aten::matmul"), BelowAutograd::kNever);          // composed of others
+  EXPECT_EQ(how("aten::view"), BelowAutograd::kViewOrInPlace);
+  EXPECT_EQ(how("aten::unbind", "int"), BelowAutograd::kViewOrInPlace);
+  EXPECT_EQ(how("aten::add_", "Tensor"), BelowAutograd::kViewOrInPlace);
+  EXPECT_EQ(how("aten::zero_"), BelowAutograd::kViewOrInPlace);
+  EXPECT_EQ(how("aten::transpose_"), BelowAutograd::kViewOrInPlace);
+  EXPECT_EQ(how("aten::zeros"), BelowAutograd::kFactory);
+  EXPECT_EQ(how("aten::randperm"), BelowAutograd::kFactory);
+  EXPECT_EQ(how("aten::matmul"), BelowAutograd::kNever);                        // composed of others
+  EXPECT_EQ(how("aten::sparse_coo_tensor", "indices"), BelowAutograd::kNever);  // takes tensors
+  // Whose kernels for autograd do more.
+  EXPECT_EQ(how("aten::detach"), BelowAutograd::kNever);
+  EXPECT_EQ(how("aten::copy_"), BelowAutograd::kNever);
+  EXPECT_EQ(how("aten::resize_"), BelowAutograd::kNever);
+  EXPECT_EQ(how("aten::set_", "source_Tensor"), BelowAutograd::kNever);
 }
 
 TEST(BelowAutograd, DenseTensorsWithoutGradientsTakeIt) {
@@ -100,7 +109,7 @@ TEST(BelowAutograd, NorACallThatSomeoneIsToldOf) {
 
 TEST(BelowAutograd, AViewIsTracked) {
   const at::Tensor base = at::zeros({4});
-  const at::Tensor view = call_below_autograd(BelowAutograd::kView, [&](c10::DispatchKeySet keys) {
+  const at::Tensor view = call_below_autograd(BelowAutograd::kViewOrInPlace, [&](c10::DispatchKeySet keys) {
     return op_named("aten::unsqueeze", "").typed<at::Tensor(const at::Tensor&, int64_t)>().redispatch(keys, base, 0);
   });
   EXPECT_TRUE(view.is_view());
@@ -109,6 +118,20 @@ TEST(BelowAutograd, AViewIsTracked) {
   EXPECT_EQ(base._version(), version + 1);
   view.add_(at::ones({4}).requires_grad_());
   EXPECT_TRUE(base.requires_grad());
+}
+
+TEST(BelowAutograd, AWriteCountsAsAVersion) {
+  at::Tensor written = at::zeros({4});
+  const auto before = written._version();
+  const at::Tensor view = written.view({2, 2});
+  const auto add =
+      op_named("aten::add_", "Tensor").typed<at::Tensor&(at::Tensor&, const at::Tensor&, const at::Scalar&)>();
+  at::Tensor& result = call_below_autograd(BelowAutograd::kViewOrInPlace, [&](c10::DispatchKeySet keys) -> at::Tensor& {
+    return add.redispatch(keys, written, at::ones({4}), 2);
+  });
+  EXPECT_EQ(&result, &written);
+  EXPECT_EQ(written.sum().item<float>(), 8);
+  EXPECT_EQ(view._version(), before + 1);
 }
 
 }  // namespace

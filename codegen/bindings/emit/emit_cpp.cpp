@@ -50,21 +50,25 @@ bool takes_tensor(const Declaration& declaration) {
                      [](const Argument& argument) { return argument.type.base == Base::Tensor; });
 }
 
-// OpRow::redispatch. Autograd's engine is not an op of the dispatcher.
+// OpRow::redispatch. Autograd's engine is not an op of the dispatcher. Ops with an `out` are called less often, and
+// each row's function has to be found when the addon is loaded.
 bool may_go_below_autograd(const Declaration& declaration) {
-  return takes_tensor(declaration) && mutated_mask(declaration) == "0u";
+  const std::string mask = mutated_mask(declaration);
+  return takes_tensor(declaration) && (mask == "0u" || mask == "1u");
 }
 
 std::string op_row(const Declaration& declaration, bool guarded) {
   const std::string op = "at::_ops::" + declaration.cpp_struct();
   const std::string guard = "Guarded<&" + op + "::call, " + guard_name(declaration) + ">";
-  const std::string redispatch = ",\n     nullptr, reinterpret_cast<AnyFunction>(&" + op + "::redispatch)";
+  const std::string check = guarded ? "&" + guard + "::check_boxed" : "nullptr";
+  const std::string redispatch = guarded ? guard + "::below<&" + op + "::redispatch>" : op + "::redispatch";
   return "    {\"aten::" + declaration.full_name() + "\", " + op + "::schema_str, &Invoker<" + op +
          "::schema>::call,\n     reinterpret_cast<AnyFunction>(&" + (guarded ? guard : op) + "::call), " +
          mutated_mask(declaration) +
-         (guarded                              ? ",\n     &" + guard + "::check_boxed"
-          : may_go_below_autograd(declaration) ? redispatch
-                                               : "") +
+         (may_go_below_autograd(declaration)
+              ? ",\n     " + check + ", reinterpret_cast<AnyFunction>(&" + redispatch + ")"
+          : guarded ? ",\n     " + check
+                    : "") +
          "},\n";
 }
 
