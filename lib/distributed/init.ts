@@ -157,8 +157,8 @@ function backendOf(fn: string, value: unknown): string {
   return backend;
 }
 
-/** What initProcessGroup is asked for, read completely before anything begins. */
-function readOptions(options: InitProcessGroupOptions) {
+/** What initProcessGroup is asked for, read completely before anything begins. `named`: the backend as an argument of its own. */
+function readOptions(named: string | undefined, options: InitProcessGroupOptions | undefined) {
   const given = optionsOf(FN, options, [
     'backend',
     'initMethod',
@@ -168,7 +168,10 @@ function readOptions(options: InitProcessGroupOptions) {
     'store',
     'checkCollectives',
   ]);
-  const backend = backendOf(FN, given.backend);
+  if (named !== undefined && given.backend !== undefined) {
+    throw argumentError(FN, 'options', 'no backend, as it is the first argument', options);
+  }
+  const backend = backendOf(FN, named ?? given.backend);
   const timeoutMs = timeoutOf(FN, given.timeoutMs, DEFAULT_TIMEOUT_MS);
   const size = given.worldSize === undefined ? undefined : integerOf(FN, 'worldSize', given.worldSize, 1, 2 ** 31 - 1);
   const rank = given.rank === undefined ? undefined : integerOf(FN, 'rank', given.rank, 0, 2 ** 31 - 1);
@@ -189,12 +192,22 @@ function readOptions(options: InitProcessGroupOptions) {
 
 /**
  * Joins the default process group; resolves when all ranks have joined. Every process of the program calls it, in Node or in
- * Python on the same release of libtorch.
+ * Python on the same release of libtorch. The backend may come first, as in PyTorch: `initProcessGroup('gloo', { rank, worldSize })`.
  *
  * @throws (rejects) ERR_TORCH_DISTRIBUTED, ERR_TORCH_TIMEOUT; the error names the ranks that are missing
  */
-export async function initProcessGroup(options: InitProcessGroupOptions = {}): Promise<ProcessGroup> {
-  const { backend, timeoutMs, store: given, meeting, checks } = readOptions(options);
+export function initProcessGroup(options?: InitProcessGroupOptions): Promise<ProcessGroup>;
+export function initProcessGroup(
+  backend: string,
+  options?: Omit<InitProcessGroupOptions, 'backend'>,
+): Promise<ProcessGroup>;
+export async function initProcessGroup(
+  first: string | InitProcessGroupOptions = {},
+  more?: InitProcessGroupOptions,
+): Promise<ProcessGroup> {
+  const [named, options] = typeof first === 'string' ? [first, more] : [undefined, first];
+  if (named === undefined && more !== undefined) throw argumentError(FN, 'backend', "'gloo' or 'nccl'", first);
+  const { backend, timeoutMs, store: given, meeting, checks } = readOptions(named, options);
   if (world.group !== null) throw distributedError(FN, 'the default process group exists already');
   if (world.isStarting) throw distributedError(FN, 'the default process group is being joined already');
   openBackend(FN, backend);

@@ -46,7 +46,7 @@ const most: Readonly<Record<string, number>> = {
   'distributed.getBackend': 1,
   'distributed.getRank': 1,
   'distributed.getWorldSize': 1,
-  'distributed.initProcessGroup': 1,
+  'distributed.initProcessGroup': 2,
   'distributed.isAvailable': 0,
   'distributed.isInitialized': 0,
   'distributed.monitoredBarrier': 1,

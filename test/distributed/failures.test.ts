@@ -126,7 +126,11 @@ describe('stores', () => {
   });
 
   test('wrong arguments', async () => {
-    expect((await failure(d.initProcessGroup({ backend: 'mpi' }))).code).toBe('ERR_TORCH_ARGUMENT');
+    const alone = { initMethod: 'tcp://127.0.0.1:1', rank: 0, worldSize: 1 };
+    for (const given of [[{ backend: 'mpi' }], ['mpi'], ['gloo', { ...alone, backend: 'gloo' }], [alone, alone]]) {
+      const { code } = await failure((d.initProcessGroup as (...given: unknown[]) => Promise<unknown>)(...given));
+      expect([given, code]).toEqual([given, 'ERR_TORCH_ARGUMENT']);
+    }
     for (const initMethod of ['http://a', 'file:///tmp/a%', 'file:///']) {
       const { code } = await failure(d.initProcessGroup({ initMethod, rank: 0, worldSize: 1 }));
       expect([initMethod, code]).toEqual([initMethod, 'ERR_TORCH_ARGUMENT']);

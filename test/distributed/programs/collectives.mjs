@@ -5,7 +5,7 @@ import torch from '../../../dist/lib/index.mjs';
 const d = torch.distributed;
 const [method, rankText, sizeText] = process.argv.slice(2);
 const [rank, size] = [Number(rankText), Number(sizeText)];
-const group = await d.initProcessGroup({ initMethod: method, rank, worldSize: size, timeoutMs: 60_000 });
+const group = await d.initProcessGroup('gloo', { initMethod: method, rank, worldSize: size, timeoutMs: 60_000 });
 assert.deepEqual([d.getRank(), d.getWorldSize(), d.getBackend(), d.isInitialized()], [rank, size, 'gloo', true]);
 const ranks = Array.from({ length: size }, (_, i) => i);
 const newGloo = !/^(1\.|2\.6)/.test(torch.libtorchVersion);
