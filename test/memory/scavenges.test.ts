@@ -55,7 +55,7 @@ test.each([
 /** A copy of V8's flags, which are a page of memory. Empty in Node 24 and 26, which do not export where it is. */
 const FLAGS = `
   const fs = require('fs');
-  const flagsOfV8 = () => {
+  const addressOfFlags = () => {
     for (const line of fs.readFileSync('/proc/self/maps', 'utf8').split('\\n')) {
       const [, base, file] = /^([0-9a-f]+)-\\S+ \\S+ 0+ .*?(\\/\\S*\\/(?:node|libnode\\.so\\S*))$/.exec(line) ?? [];
       if (file === undefined) continue;
@@ -67,13 +67,18 @@ const FLAGS = `
       fs.readSync(elf, header, 0, 18, 0);
       fs.closeSync(elf);
       const isMovable = header.readUInt16LE(16) === 3; // ET_DYN
-      const page = Buffer.alloc(4096);
-      const memory = fs.openSync('/proc/self/mem');
-      fs.readSync(memory, page, 0, 4096, parseInt(address, 16) + (isMovable ? parseInt(base, 16) : 0));
-      fs.closeSync(memory);
-      return page;
+      return parseInt(address, 16) + (isMovable ? parseInt(base, 16) : 0);
     }
-    return Buffer.alloc(0);
+    return undefined;
+  };
+  const address = addressOfFlags();
+  const flagsOfV8 = () => {
+    if (address === undefined) return Buffer.alloc(0);
+    const page = Buffer.alloc(4096);
+    const memory = fs.openSync('/proc/self/mem');
+    fs.readSync(memory, page, 0, 4096, address);
+    fs.closeSync(memory);
+    return page;
   };
   const a = torch.ones([512, 512]);
   const scavenge = () => { for (let i = 0; i < 500; i++) a.add(a); };
