@@ -23,11 +23,17 @@ export interface MemoryNative {
   /** Undefined once the target was collected. */
   weakTarget(reference: unknown): object | undefined;
   /**
-   * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h), and if
-   * the last one was so short a time ago that few objects can survive, it uses no other threads. Returns the number of these objects;
-   * 0 if they were not found.
+   * The scavenge that the caller requests next does not visit the objects of V8's startup snapshot (native/v8/scavenges.h). Returns
+   * their number; 0 if they were not found.
    */
-  shortenScavenge(isSoon: boolean): number;
+  shortenScavenge(): number;
+  /**
+   * Calls `gc(minor)`, shortened so. `isSoon`: so soon after the last one that few objects can survive, which V8 copies without its
+   * other threads then. `isTraced`: V8 formats its line about the scavenge. Both need flags of V8 (native/v8/flags.h).
+   */
+  scavengeShort(gc: (minor: object) => void, minor: object, isSoon: boolean, isTraced: boolean): number;
+  /** Sets V8's flag by which new contexts have `gc`. False if the flag was not found. */
+  exposeGc(value: boolean): boolean;
   /** The number of such scavenges of this thread. */
   shortScavenges(): number;
   /** The bytes reported to V8 for this thread, after settling. */

@@ -3,6 +3,7 @@
  * more in C++ objects (about 0.8 kB each) than in reported bytes. So this module counts new tensors and all new bytes of
  * libtorch, including those without a JavaScript tensor.
  */
+import { readFileSync } from 'node:fs';
 import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 import { native } from '../addon/native';
@@ -13,6 +14,29 @@ const { flags } = native;
 
 type Gc = (options?: { type: 'minor' }) => void;
 
+/** The process's command line: `process.execArgv` of a worker may be another one. */
+function commandLine(): string[] {
+  const known = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')];
+  try {
+    return [...known, ...readFileSync('/proc/self/cmdline', 'utf8').split('\0')];
+  } catch {
+    return known; // no /proc, or no permission to read it
+  }
+}
+
+/**
+ * Flags of V8 by which isolates share what native/v8/scavenges.h hides, so that another thread might read it meanwhile, and the one
+ * by which V8 ends a process that sets flags.
+ */
+const SHARING = /^--((shared|harmony)[-_]|freeze[-_]flags)/;
+/** Flags with which the program wants V8's line about each scavenge. */
+const TRACING = /^--trace[-_](gc|event)/;
+
+const given = commandLine();
+/** Off with LIBTORCH_NODE_SHORT_SCAVENGES=0, and once the objects were not found. */
+let isShort = process.env.LIBTORCH_NODE_SHORT_SCAVENGES !== '0' && !given.some((flag) => SHARING.test(flag));
+const isTraced = given.some((flag) => TRACING.test(flag));
+
 let exposed: Gc | undefined;
 
 /**
@@ -22,21 +46,16 @@ let exposed: Gc | undefined;
  */
 function find(): Gc | undefined {
   if (typeof globalThis.gc === 'function') return globalThis.gc as Gc;
+  const isExposed = isShort && native.exposeGc(true);
   try {
-    v8.setFlagsFromString('--expose-gc');
+    if (!isExposed) v8.setFlagsFromString('--expose-gc');
     return vm.runInNewContext('gc') as Gc;
   } catch {
     return undefined; // no gc in the new context, or no flags: see above
   } finally {
-    v8.setFlagsFromString('--no-expose-gc');
+    if (!isExposed || !native.exposeGc(false)) v8.setFlagsFromString('--no-expose-gc');
   }
 }
-
-/** Flags of V8 by which isolates share what native/v8/scavenges.h hides: another thread might read it meanwhile. */
-const SHARING = /^--(shared|harmony)[-_]/;
-
-/** Off with LIBTORCH_NODE_SHORT_SCAVENGES=0, and once the objects were not found. */
-let isShort = process.env.LIBTORCH_NODE_SHORT_SCAVENGES !== '0' && !process.execArgv.some((flag) => SHARING.test(flag));
 
 function gc(options?: { type: 'minor' }): void {
   exposed ??= find();
@@ -86,15 +105,18 @@ export function finishCompilations(): void {
 /** One object for all calls: in Node 26 a new one for each makes a scavenge take half as long again. */
 const MINOR = { type: 'minor' } as const;
 
-/** So soon after the last scavenge, few objects of JavaScript are young. */
+/** So soon after the last collection, few objects of JavaScript are young. */
 const SOON_MS = 10;
 
-/** Collects young objects. `elapsedMs`: since the last time. */
+/** Collects young objects. `elapsedMs`: since the last collection, if it is known. */
 export function scavenge(elapsedMs = Number.POSITIVE_INFINITY): void {
   native.deleteReleased();
   exposed ??= find();
-  if (isShort && exposed !== undefined) isShort = native.shortenScavenge(elapsedMs < SOON_MS) > 0;
-  gc(MINOR);
+  if (isShort && exposed !== undefined) {
+    isShort = native.scavengeShort(exposed as (minor: object) => void, MINOR, elapsedMs < SOON_MS, isTraced) > 0;
+  } else {
+    gc(MINOR);
+  }
 }
 
 native.setCollectors(collectAll, scavengeBeforeOp);
@@ -110,7 +132,8 @@ const MIN_OLD_BYTES = 256 * 1024 * 1024;
 /** Bound here, because tests of programs replace clocks. */
 const now = performance.now.bind(performance);
 const young = new YoungBytes();
-let endedAt = now();
+/** When the last collection of this module ended. */
+let endedAt = Number.NEGATIVE_INFINITY;
 let requests = 0;
 let bytesThen = 0;
 let reportedThen = 0;
@@ -138,31 +161,11 @@ function keepYoungSpace(elapsedMs: number): void {
   spare.words = undefined;
 }
 
-const TRACES = /--trace[-_]gc/;
-let isTraceLeftOut = process.env.LIBTORCH_NODE_SHORT_SCAVENGES === '0';
-
-/**
- * V8 formats a line about each scavenge, a fifth of the time of a short one, for --trace-gc and for the list of the last collections
- * that it prints where the heap is full. It does not from the first scavenge on that the library needs, unless the program was
- * started with --trace-gc. Full collections keep their lines.
- */
-function leaveOutTrace(): void {
-  if (isTraceLeftOut) return;
-  isTraceLeftOut = true;
-  if (TRACES.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`)) return;
-  try {
-    v8.setFlagsFromString('--trace-gc-ignore-scavenger');
-  } catch {
-    // An embedder that forbids V8 flags: scavenges take longer.
-  }
-}
-
 /** A scavenge of the young objects, and what it says about the next one. */
 function scavengeMeasured(isInOp: boolean): void {
   const from = now();
   const before = native.allocatedBytes();
   keepYoungSpace(from - endedAt);
-  leaveOutTrace();
   scavenge(from - endedAt);
   if (isInOp) native.freeQueued();
   native.sweepShared();

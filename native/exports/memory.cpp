@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <optional>
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/accounting/storage_ledger.h"
@@ -14,6 +15,7 @@
 #include "native/exports/exports.h"
 #include "native/exports/owned_external.h"
 #include "native/share/token_table.h"
+#include "native/v8/flags.h"
 #include "native/v8/scavenges.h"
 
 namespace ltn {
@@ -147,10 +149,35 @@ napi_value weak_value(Call& call) {
 }
 napi_value weak_target(Call& call) { return owned_by<WeakValue>(call, 0).get(call.env); }
 
-// shortenScavenge(isSoon): the number of objects that the next scavenge does not visit; 0 if they were not found.
+// shortenScavenge(): the number of objects that the next scavenge does not visit; 0 if they were not found.
 napi_value shorten_scavenge(Call& call) {
-  const bool is_soon = read_bool(call, call.arguments[0], 0);
-  return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined(), is_soon)));
+  return write_double(call, static_cast<double>(ltn::shorten_scavenge(Napi::Env(call.env).Undefined())));
+}
+
+// scavengeShort(gc, MINOR, isSoon, isTraced): calls gc(MINOR), shortened; returns as shortenScavenge() does. isSoon: so
+// soon after the last one that few objects can survive, which one thread copies before V8's other threads run.
+// isTraced: the program may want V8's line about it.
+napi_value scavenge_short(Call& call) {
+  const Napi::Env env(call.env);
+  const bool is_soon = read_bool(call, call.arguments[2], 2);
+  const bool is_traced = read_bool(call, call.arguments[3], 3);
+  const size_t objects = ltn::shorten_scavenge(env.Undefined());
+  const Napi::Function gc(env, call.arguments[0]);
+  {
+    V8Flags& flags = V8Flags::found();
+    std::optional<V8FlagFor> alone, silent;
+    if (is_soon) alone.emplace(flags.parallel_scavenge, false);
+    if (!is_traced) silent.emplace(flags.no_line, true);
+    gc.Call({call.arguments[1]});
+  }
+  return write_double(call, static_cast<double>(objects));
+}
+
+// exposeGc(value): whether new contexts have a function gc(). False: V8's flag was not found, and is as it was.
+napi_value expose_gc(Call& call) {
+  V8Flag& flag = V8Flags::found().expose_gc;
+  flag.exchange(read_bool(call, call.arguments[0], 0));
+  return Napi::Boolean::New(call.env, flag.found());
 }
 
 // shortScavenges(): how many there were in this thread. For tests.
@@ -183,7 +210,10 @@ const Export kMemoryExports[] = {
     exported_body<&delete_released, 0>("deleteReleased", "deleteReleased() -> ()"),
     exported_body<&weak_value, 1>("weakValue", "weakValue(any value) -> external"),
     exported_body<&weak_target, 1>("weakTarget", "weakTarget(external reference) -> any"),
-    exported_body<&shorten_scavenge, 1>("shortenScavenge", "shortenScavenge(bool is_soon) -> int"),
+    exported_body<&shorten_scavenge, 0>("shortenScavenge", "shortenScavenge() -> int"),
+    exported_body<&scavenge_short, 4>("scavengeShort",
+                                      "scavengeShort(function gc, object minor, bool is_soon, bool is_traced) -> int"),
+    exported_body<&expose_gc, 1>("exposeGc", "exposeGc(bool value) -> bool"),
     exported_body<&short_scavenges, 0>("shortScavenges", "shortScavenges() -> int"),
     exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     exported_body<&trim_memory, 0>("trimMemory", "trimMemory() -> ()"),

@@ -32,12 +32,21 @@ bool takes_tensor(const c10::OperatorHandle& op) {
   return false;
 }
 
+// zeros_like and the others take the place of the new tensor from one that they do not read.
+bool makes_one_like(const c10::OperatorHandle& op) {
+  const std::string& name = op.schema().name();
+  constexpr size_t kSuffix = sizeof("_like") - 1;
+  return name.size() > kSuffix && name.compare(name.size() - kSuffix, kSuffix, "_like") == 0 &&
+         op.schema().argumentIndexWithName("device").has_value();
+}
+
 }  // namespace
 
 BelowAutograd below_autograd_of(const c10::OperatorHandle& op) {
   for (const char* name : kDoMore) {
     if (op.schema().name() == name) return BelowAutograd::kNever;
   }
+  if (makes_one_like(op)) return BelowAutograd::kFactory;
   // A BackendSelect kernel chooses the device of a new tensor by an option.
   if (op.hasKernelForDispatchKey(c10::DispatchKey::BackendSelect)) {
     return takes_tensor(op) || writes(op) ? BelowAutograd::kNever : BelowAutograd::kFactory;

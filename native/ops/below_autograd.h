@@ -1,8 +1,10 @@
-// Calls of ops that leave out autograd's kernels, because no tensor requires a gradient. This saves a tenth to a fifth
-// of the time of a small op.
+// Calls of ops that leave out autograd's kernels, because no tensor requires a gradient, or because the op makes a new
+// tensor. This saves a tenth to a fifth of the time of a small op.
 //
 // What autograd's generated kernel (VariableType) of such a call does is to find that out, and to call the next kernel
-// with the same guards as here. So the results, the counters of versions and the tracking of views are the same.
+// with the same guards as here. So the results, the counters of versions and the tracking of views are the same. Ops
+// that make a new tensor are called as PyTorch's bindings call them (variable_factories.h): filling it is not a
+// version.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -22,11 +24,12 @@
 namespace ltn {
 
 // How an op may be called below autograd: never, or as autograd's kernel does it, which depends on whether the op has a
-// kernel that tracks views, or counts a version of what it writes to. kFactory: it takes no tensor. PyTorch's bindings
-// call these below autograd (variable_factories.h), so that filling a new tensor is not a version of it.
+// kernel that tracks views, or counts a version of what it writes to. kFactory: an op that makes a new tensor, whatever
+// the tensors of its arguments are.
 enum class BelowAutograd : uint8_t { kUnknown, kNever, kFunctional, kViewOrInPlace, kFactory };
 
-// Not of ops that libtorch composes of others, and not of those whose autograd kernel is hand-written.
+// kNever: ops that libtorch composes of others, but for factories, and ops whose autograd kernel does more than to call
+// the next one.
 BelowAutograd below_autograd_of(const c10::OperatorHandle& op);
 
 // Whether the tensors of a call, and this thread, are such that autograd's kernel would only call the next one. Thread:

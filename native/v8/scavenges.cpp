@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "native/v8/flags.h"
 #include "native/v8/symbols.h"
 
 namespace ltn {
@@ -96,16 +95,11 @@ ObjectList* find_lists(void* isolate, Tagged undefined) noexcept {
   return found;
 }
 
-V8Flag& parallel_scavenge() noexcept {
-  static V8Flag flag("--parallel-scavenge", "--no-parallel-scavenge");  // one in the process, as V8's is
-  return flag;
-}
-
 // Lifetime: the thread's, which has one isolate; that ends before. Thread: the isolate's. Between the prologue and the
 // epilogue of a short scavenge the first elements of the lists are here, at all other times in the lists.
 class SnapshotLists {
  public:
-  size_t shorten(napi_value undefined, bool is_soon) noexcept {
+  size_t shorten(napi_value undefined) noexcept {
     static const CollectionFunctions v8;
     if (!v8.complete()) return 0;
     void* const isolate = v8.current_isolate();
@@ -116,7 +110,6 @@ class SnapshotLists {
     if (std::exchange(has_prologue_, true)) v8.remove_prologue(isolate, &before, this);
     v8.add_prologue(isolate, &before, this, kAllCollections);
     requested_ = true;
-    is_soon_ = is_soon;
     return lists_[0].size() + lists_[1].size();
   }
 
@@ -130,7 +123,6 @@ class SnapshotLists {
     // A Node-API value is a pointer to a slot with the object's tagged pointer, as in native/v8/symbols.h.
     if (!read_memory(undefined, &undefined_, sizeof undefined_)) return;
     lists_ = find_lists(isolate, undefined_);
-    parallel_scavenge();  // not found inside a collection
     if (lists_ != nullptr) v8.add_epilogue(isolate, &after, this, kAllCollections);
   }
 
@@ -157,7 +149,6 @@ class SnapshotLists {
     }
     hidden_ = true;
     ++scavenges_;
-    if (is_soon_) was_parallel_ = parallel_scavenge().exchange(false);
     for (size_t i = 0; i < first_.size(); ++i) *lists_[i].begin = undefined_;
   }
 
@@ -165,14 +156,11 @@ class SnapshotLists {
     requested_ = false;
     if (!std::exchange(hidden_, false)) return;
     for (size_t i = 0; i < first_.size(); ++i) *lists_[i].begin = first_[i];
-    if (std::exchange(was_parallel_, false)) parallel_scavenge().exchange(true);
   }
 
   void* isolate_ = nullptr;
   bool has_prologue_ = false;
   bool requested_ = false;
-  bool is_soon_ = false;
-  bool was_parallel_ = false;
   bool hidden_ = false;
   ObjectList* lists_ = nullptr;
   Tagged undefined_ = 0;
@@ -187,9 +175,7 @@ SnapshotLists& lists_of_thread() noexcept {
 
 }  // namespace
 
-size_t shorten_scavenge(napi_value undefined, bool is_soon) noexcept {
-  return lists_of_thread().shorten(undefined, is_soon);
-}
+size_t shorten_scavenge(napi_value undefined) noexcept { return lists_of_thread().shorten(undefined); }
 
 uint64_t short_scavenges() noexcept { return lists_of_thread().scavenges(); }
 

@@ -21,11 +21,9 @@ namespace ltn {
 
 // The next collection of this thread's isolate, which the caller requests at once, is short if it is a scavenge. The
 // lists are private to V8, so they are searched for by what is certain about them; if that does not hold, as in another
-// runtime or another V8, nothing is changed. `undefined`: a Node-API value. `is_soon`: so soon after the last one that
-// few objects can survive, which one thread copies sooner than V8's other threads are woken; where V8's flag for that
-// is found, other isolates that collect at the same time may use one thread, too. Thread: the isolate's; not inside a
+// runtime or another V8, nothing is changed. `undefined`: a Node-API value. Thread: the isolate's; not inside a
 // collection. Returns how many objects such a scavenge does not visit; 0: V8's lists were not found.
-size_t shorten_scavenge(napi_value undefined, bool is_soon) noexcept;
+size_t shorten_scavenge(napi_value undefined) noexcept;
 
 // The number of short scavenges of this thread so far.
 uint64_t short_scavenges() noexcept;

@@ -35,6 +35,8 @@ TEST(BelowAutograd, KnowsWhatAnOpNeeds) {
   EXPECT_EQ(how("aten::transpose_"), BelowAutograd::kViewOrInPlace);
   EXPECT_EQ(how("aten::zeros"), BelowAutograd::kFactory);
   EXPECT_EQ(how("aten::randperm"), BelowAutograd::kFactory);
+  EXPECT_EQ(how("aten::zeros_like"), BelowAutograd::kFactory);
+  EXPECT_EQ(how("aten::randint_like"), BelowAutograd::kFactory);
   EXPECT_EQ(how("aten::matmul"), BelowAutograd::kNever);                        // composed of others
   EXPECT_EQ(how("aten::sparse_coo_tensor", "indices"), BelowAutograd::kNever);  // takes tensors
   // Whose kernels for autograd do more.

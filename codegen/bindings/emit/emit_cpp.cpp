@@ -50,8 +50,9 @@ bool takes_tensor(const Declaration& declaration) {
                      [](const Argument& argument) { return argument.type.base == Base::Tensor; });
 }
 
-// OpRow::redispatch. Autograd's engine is not an op of the dispatcher. Ops with an `out` are called less often, and
-// each row's function has to be found when the addon is loaded.
+// Whether the row has OpRow::redispatch. Not that of autograd's engine (_backward), which is not an op of the
+// dispatcher, and not those with an `out`: they are called less often, and each address in a row is a relocation when
+// the addon is loaded.
 bool may_go_below_autograd(const Declaration& declaration) {
   const std::string mask = mutated_mask(declaration);
   return takes_tensor(declaration) && (mask == "0u" || mask == "1u");
