@@ -8,6 +8,9 @@
 process.env.LTN_TIME_FACTOR ||= process.env.CI && process.env.CI !== 'false' ? '4' : '1';
 const factor = Number(process.env.LTN_TIME_FACTOR);
 
+// Once a week npm tells of its own new releases, in what a test's program prints. Inherited likewise.
+process.env.npm_config_update_notifier = 'false';
+
 /**
  * Tests import the built package by its name; types are checked by `npm run typecheck`, not here.
  * @type {import('jest').Config}
