@@ -10,9 +10,11 @@ import { ROOT } from '../support/torch';
 export const PACKAGE = path.join(ROOT, 'packages/create-libtorch-node');
 export const program = path.join(PACKAGE, 'index.mjs');
 
-/** As a user's shell: without the variables of `npm test`. */
+/** As a user's shell: without the variables of `npm test`, but for the one of jest.config.cjs. */
 export function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const plain = Object.entries(ordinaryEnv()).filter(([name]) => !/^(npm_|CI$|NODE_OPTIONS|JEST)/.test(name));
+  const plain = Object.entries(ordinaryEnv()).filter(
+    ([name]) => !/^(npm_(?!config_update_notifier)|CI$|NODE_OPTIONS|JEST)/.test(name),
+  );
   return { ...Object.fromEntries(plain), ...more };
 }
 
