@@ -18,17 +18,30 @@ afterAll(() => {
 
 const percent = (share: number) => `${(100 * share).toFixed(1)}%`;
 
+type Family = (typeof LEAKS)[string];
+const judged = new Map<string, string[]>();
+
+/** The verdicts on a family, by seed. Two tests ask for those on the leaks. */
+function verdicts(name: string, family: Family, rounds: number): string[] {
+  const key = `${name}, ${rounds}`;
+  const found =
+    judged.get(key) ?? Array.from({ length: SERIES }, (_, i) => judge(simulate(family, i + 1, rounds)).verdict);
+  judged.set(key, found);
+  return found;
+}
+
+/** The seeds of the verdicts that are wrong. */
+const seedsOf = (found: string[], isWrong: (verdict: string) => boolean): number[] =>
+  found.flatMap((verdict, i) => (isWrong(verdict) ? [i + 1] : []));
+
 /** The share of wrong verdicts for a number of rounds, and the first seeds with one. */
-function errors(family: (typeof LEAKS)[string], rounds: number, isLeak: boolean): { share: number; seeds: number[] } {
-  const wrong: number[] = [];
-  for (let seed = 1; seed <= SERIES; seed++) {
-    if ((judge(simulate(family, seed, rounds)).verdict === 'leak') !== isLeak) wrong.push(seed);
-  }
+function errors(name: string, family: Family, rounds: number, isLeak: boolean): { share: number; seeds: number[] } {
+  const wrong = seedsOf(verdicts(name, family, rounds), (verdict) => (verdict === 'leak') !== isLeak);
   return { share: wrong.length / SERIES, seeds: wrong.slice(0, 4) };
 }
 
-function row(name: string, family: (typeof LEAKS)[string], isLeak: boolean): [number, number] {
-  const [short, long] = [errors(family, 48, isLeak), errors(family, 192, isLeak)];
+function row(name: string, family: Family, isLeak: boolean): [number, number] {
+  const [short, long] = [errors(name, family, 48, isLeak), errors(name, family, 192, isLeak)];
   const seeds = [...new Set([...short.seeds, ...long.seeds])].slice(0, 4).join(', ');
   lines.push(`| ${name} | ${percent(short.share)} | ${percent(long.share)} | ${seeds || '–'} |`);
   return [short.share, long.share];
@@ -55,9 +68,7 @@ test(
     lines.push(`\n| leaks called clean | ${HEAD}`);
     for (const [name, family] of Object.entries(LEAKS)) {
       const clean = [48, 192].map((rounds) => {
-        const seeds = Array.from({ length: SERIES }, (_, i) => i + 1).filter((seed) =>
-          ['steady', 'cache'].includes(judge(simulate(family, seed, rounds)).verdict),
-        );
+        const seeds = seedsOf(verdicts(name, family, rounds), (verdict) => ['steady', 'cache'].includes(verdict));
         return { share: seeds.length / SERIES, seeds };
       });
       const seeds = clean.flatMap((one) => one.seeds).slice(0, 4);

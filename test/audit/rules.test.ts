@@ -1,6 +1,7 @@
 import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
 import { upperTail } from '../../cli/rules/statistics/normal';
+import { select } from '../../cli/rules/statistics/select';
 import { floorOf, steps, teeth } from '../../cli/rules/statistics/shape';
 import { theilSen } from '../../cli/rules/statistics/theil-sen';
 import type { SiteHistory } from '../../cli/rules/verdict';
@@ -38,6 +39,21 @@ test('Theil–Sen does not find significance in noise', () => {
   expect(low).toBeLessThanOrEqual(0);
   expect(high).toBeGreaterThanOrEqual(0);
   expect(p).toBeGreaterThan(0.01);
+});
+
+test('an order statistic is the value that sorting would put there', () => {
+  for (const seed of seeds) {
+    const rand = random(seed);
+    // Few kinds of values have many ties; in order, and in reverse, they are what a steady leak gives.
+    const values = Array.from({ length: 1 + Math.floor(60 * rand()) }, () => Math.floor((1 + (seed % 40)) * rand()));
+    if (seed % 3 === 1) values.sort((a, b) => a - b);
+    if (seed % 3 === 2) values.sort((a, b) => b - a);
+    const sorted = Float64Array.from(values).sort();
+    const index = Math.floor(values.length * rand());
+    const parted = Float64Array.from(values);
+    expect([seed, select(parted, index)]).toEqual([seed, sorted[index]]);
+    expect(parted.slice(0, index).sort()).toEqual(sorted.slice(0, index));
+  }
 });
 
 test('autocorrelated values have less weight', () => {

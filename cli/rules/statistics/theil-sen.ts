@@ -5,6 +5,7 @@
  * information than sixty independent values.
  */
 import { upperTail } from './normal';
+import { select } from './select';
 
 /** One-sided 99% of the normal distribution. */
 const Z99 = 2.326;
@@ -38,24 +39,26 @@ export function theilSen(x: ArrayLike<number>, y: ArrayLike<number>): Slope {
     }
   }
   if (count === 0) return { slope: 0, low: 0, high: 0, p: 1 };
-  const sorted = slopes.subarray(0, count).sort();
-  const slope = median(sorted);
+  const found = slopes.subarray(0, count);
+  const slope = median(found);
   const deviation = Math.sqrt(kendallVariance(y) * autocorrelationFactor(x, y, slope));
   const spread = Z99 * deviation;
   const lowest = Math.floor((count - spread) / 2);
   const highest = Math.ceil((count + spread) / 2);
   return {
     slope,
-    low: lowest < 0 ? Number.NEGATIVE_INFINITY : sorted[lowest]!,
-    high: highest >= count ? Number.POSITIVE_INFINITY : sorted[highest]!,
+    low: lowest < 0 ? Number.NEGATIVE_INFINITY : select(found, lowest),
+    high: highest >= count ? Number.POSITIVE_INFINITY : select(found, highest),
     // Continuity correction: the statistic changes in steps of two.
     p: deviation === 0 ? 1 : upperTail((rising - Math.sign(rising)) / deviation),
   };
 }
 
-function median(sorted: Float64Array): number {
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+/** Reorders the values. */
+function median(values: Float64Array): number {
+  const middle = values.length >> 1;
+  const upper = select(values, middle);
+  return values.length % 2 === 1 ? upper : (select(values, middle - 1, 0, middle - 1) + upper) / 2;
 }
 
 /** The variance of Kendall's statistic for independent values, corrected for ties. */
