@@ -7,7 +7,7 @@ import path from 'node:path';
 import { root } from './paths.mjs';
 
 /** More make units that compile faster in total and use fewer cores. */
-const FILES_IN_UNIT = 8;
+const FILES_IN_UNIT = 16;
 
 const isGenerated = (source) => /(^|\/)(generated|sources)\//.test(source);
 

@@ -11,7 +11,7 @@
 namespace codegen {
 namespace {
 
-constexpr size_t kShards = 8;
+constexpr size_t kShards = 4;
 
 // FNV-1a: the same on every machine, so that ops stay in their shards.
 uint64_t stable_hash(const std::string& text) {
