@@ -150,12 +150,13 @@ export function toArray(tensor: Tensor): NestedArray {
   requireHeapRoom('toArray', shape, dtype.startsWith('complex'));
   const read = reader(dtype, small(tensor, shape, dtype) ?? toTypedArray(tensor, 'toArray'));
   let next = 0;
-  const build = (depth: number): NestedArray => {
-    if (depth === shape.length) return read(next++);
+  const last = shape.length - 1;
+  const build = (depth: number): NestedArray[] => {
     const size = shape[depth]!;
     const list: NestedArray[] = [];
-    for (let i = 0; i < size; i++) list.push(build(depth + 1));
+    if (depth === last) for (let i = 0; i < size; i++) list.push(read(next++));
+    else for (let i = 0; i < size; i++) list.push(build(depth + 1));
     return list;
   };
-  return build(0);
+  return last < 0 ? read(0) : build(0);
 }

@@ -80,6 +80,38 @@ test('nested lists of booleans are masks, of integers index tensors', () =>
     expect(square.at([[0, 1]]).shape).toEqual([1, 2, 2]);
   }));
 
+test('a number where a mask of the whole tensor selects is what indexPut_ writes, in every dtype', () =>
+  scoped(() => {
+    const mask = torch.tensor([
+      [true, false, true],
+      [false, true, false],
+    ]);
+    for (const dtype of ['float32', 'bfloat16', 'uint8', 'int64', 'bool', 'complex64'] as const) {
+      const [x, y] = [torch.ones([2, 3]).to(dtype), torch.ones([2, 3]).to(dtype)];
+      for (const value of [0, 2, true, 7n]) {
+        x.set([mask], value);
+        y.indexPut_([mask], y.newFull([], value));
+        expect([dtype, value, x.toArray(), x._version]).toEqual([dtype, value, y.toArray(), y._version]);
+      }
+    }
+    const wide = thrown(() => torch.ones([2, 3]).to('uint8').set([mask], 300));
+    expect([wide.code, wide.message]).toEqual([
+      'ERR_TORCH_RUNTIME',
+      expect.stringContaining('value cannot be converted to type uint8_t without overflow'),
+    ]);
+    // A mask of other sizes is an error, not one that broadcasts.
+    expect(thrown(() => torch.ones([2, 3]).set([torch.ones([2, 1]).to('bool')], 0)).code).toBe('ERR_TORCH_INDEX');
+  }));
+
+test('with gradients, what a mask selects has the derivative of indexPut_', () =>
+  scoped(() => {
+    const x = torch.ones([3]).requiresGrad_();
+    const y = x.mul(2).set([torch.tensor([true, false, true])], 5);
+    expect(String(y.gradFn)).toContain('IndexPutBackward0');
+    y.sum().backward();
+    expect(x.grad!.toArray()).toEqual([0, 2, 0]);
+  }));
+
 test('a number is written where a mask selects, also with further indices after the mask', () =>
   scoped(() => {
     const t = torch.zeros([2, 3, 4]);
