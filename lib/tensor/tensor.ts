@@ -62,8 +62,8 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   }
 
   /** Rows: the size of the first dimension, like Python's `len(t)`; undefined without dimensions. */
-  get length(): number | undefined {
-    return shapeOf(handleOf(this, 'length'))[0];
+  get length(): S[0] {
+    return shapeOf(handleOf(this, 'length'))[0] as S[0];
   }
 
   /** The distance in elements of one step along each dimension. */
