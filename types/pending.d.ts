@@ -51,7 +51,7 @@ type Elementwise =
 interface PendingMembers<D extends DType, S extends Shape> extends PromiseLike<Tensor<D, S>> {
   /** Known immediately if it follows from the ops' arguments; if it depends on elements, throws `ERR_TORCH_PENDING`. */
   readonly shape: S;
-  readonly length: S[0];
+  readonly length: number;
   readonly dtype: D;
   readonly device: Device;
   readonly layout: Layout;

@@ -214,7 +214,8 @@ function tokenCause(capture: Capture, site: SiteReport, group: Group): Cause | u
   const { graphs } = capture;
   if (site.hiddenBytes === 0 || site.hiddenGrowthBytesPerMinute === 0) return undefined;
   const ids = new Set(group.members.map(({ series }) => series.siteId));
-  const tokens = [...capture.tokens.values()].filter(({ origin, waiting }) => ids.has(origin) && waiting > 0);
+  const shared = [...capture.tokens.values()].filter(({ origin }) => ids.has(origin));
+  const tokens = shared.filter(({ waiting }) => waiting > 0);
   const sum = (value: (one: TokenTotals) => number) => tokens.reduce((total, one) => total + value(one), 0);
   const [waiting, bytes] = [sum((one) => one.waiting), sum((one) => one.waitingBytes)];
   const remedy = 'take each with `torch.fromShared`, or dispose it';
@@ -229,12 +230,15 @@ function tokenCause(capture: Capture, site: SiteReport, group: Group): Cause | u
     };
   }
   const hasGraphs = [...graphs].some(([, { nodes }]) => (nodes.at(-1) ?? 0) > 0);
-  if (hasGraphs || capture.tokens.size > 0) return undefined;
+  if (hasGraphs || (capture.tokens.size > 0 && shared.length === 0)) return undefined;
   const storages = [...ids].reduce((all, id) => all + (graphs.get(id)?.hiddenStorages.at(-1) ?? 0), 0);
+  const held = `${counted(storages, 'storage')} ${storages === 1 ? 'is' : 'are'} held by neither a tensor nor a graph`;
+  if (shared.length === 0) return { kind: 'tokens', text: `${held}: \`share()\` tokens not taken`, remedy };
   return {
     kind: 'tokens',
-    text: `${counted(storages, 'storage')} ${storages === 1 ? 'is' : 'are'} held by neither a tensor nor a graph: \`share()\` tokens not taken`,
-    remedy,
+    text: `${held}: probably \`share()\` tokens that were taken and are kept`,
+    remedy: 'dispose each token that no thread takes any more',
+    ...placeOf(capture, most(shared.map((one) => [one.siteId, one.made]))),
   };
 }
 

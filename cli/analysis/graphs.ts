@@ -7,7 +7,7 @@ import { GraphFlag } from '../capture/format';
 import type { GraphSeries } from '../capture/records';
 import { judge } from '../rules';
 import { finalPhase } from '../rules/final-phase';
-import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
+import { inconclusive, type Judgement, MAX_FALSE_SHARE, type RuleOptions } from '../rules/verdict';
 import { warmupRounds } from '../rules/warmup';
 import type { Program } from './judging';
 import type { GraphReport } from './report';
@@ -158,6 +158,9 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
   const from = carried.nodes.findIndex((n) => n > 0);
   if (from === -1) return undefined;
   const judged = judgeCount(program, carried.nodes, from, options);
+  // Graphs are not among the sites for which false discoveries are controlled, so each must be that significant itself.
+  if (judged.judgement.verdict === 'leak' && judged.judgement.p > MAX_FALSE_SHARE)
+    judged.judgement = inconclusive(judged.judgement);
   const { verdict, growthTensorsPerMinute } = judged.judgement;
   if ((verdict !== 'leak' && verdict !== 'insufficient') || growthTensorsPerMinute <= 0) return undefined;
   const series = carried.group.members.map((member) => member.series);
@@ -188,17 +191,33 @@ export function likelyCarrier(program: Program): Group | undefined {
  * if collections were too few for that, of those that together account for most of it.
  */
 export function hiddenAllocator(program: Program, rounds: number, options: RuleOptions): Group | undefined {
-  let [maker, most]: [Group | undefined, number] = [undefined, 0];
+  const growing: Growing[] = [];
   for (const group of program.groups) {
     const hiddenBytes = carriedBy(program, group)?.hiddenBytes ?? [];
     const from = hiddenBytes.findIndex((n) => n > 0);
     if (from === -1) continue;
     const { judgement } = judgeCount(program, hiddenBytes, from, options, true);
     const grew = judgement.verdict === 'leak' || judgement.kind === 'grew-to-the-end';
-    if (!grew || judgement.growthBytesPerMinute <= most) continue;
-    [maker, most] = [group, judgement.growthBytesPerMinute];
+    if (grew) growing.push({ group, bytes: judgement.growthBytesPerMinute });
   }
-  return maker ?? largestShare(program, rounds, options);
+  return fastest(program, growing) ?? largestShare(program, rounds, options);
+}
+
+interface Growing {
+  group: Group;
+  bytes: number;
+}
+
+/**
+ * The group that grows fastest. A storage that a token of `share()` brought to another line is counted there too, so a line whose
+ * tensors were shared comes before one that grows little faster.
+ */
+function fastest({ capture }: Program, growing: Growing[]): Group | undefined {
+  const origins = new Set([...capture.tokens.values()].map(({ origin }) => origin));
+  const sorted = growing.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
+  const isOrigin = ({ group }: Growing) => group.members.some(({ series }) => origins.has(series.siteId));
+  const shared = sorted.find(isOrigin);
+  return (shared !== undefined && shared.bytes >= MIN_HIDDEN_SHARE * sorted[0]!.bytes ? shared : sorted[0])?.group;
 }
 
 function largestShare(program: Program, rounds: number, options: RuleOptions): Group | undefined {
@@ -206,14 +225,12 @@ function largestShare(program: Program, rounds: number, options: RuleOptions): G
   const [begin, last] = [warmupRounds(rounds, options), rounds - 1];
   if (begin >= last) return undefined;
   const hiddenAt = (i: number) => ticks[i]!.allocatedBytes - ticks[i]!.bytes;
-  let [maker, most, sum]: [Group | undefined, number, number] = [undefined, 0, 0];
-  for (const group of program.groups) {
+  const growing: Growing[] = program.groups.map((group) => {
     const { hiddenBytes } = carriedBy(program, group) ?? {};
-    const growth = hiddenBytes === undefined ? 0 : hiddenBytes[last]! - hiddenBytes[begin]!;
-    sum += Math.max(0, growth);
-    if (growth > most) [maker, most] = [group, growth];
-  }
-  return sum >= MIN_HIDDEN_SHARE * (hiddenAt(last) - hiddenAt(begin)) ? maker : undefined;
+    return { group, bytes: hiddenBytes === undefined ? 0 : hiddenBytes[last]! - hiddenBytes[begin]! };
+  });
+  const sum = growing.reduce((total, { bytes }) => total + Math.max(0, bytes), 0);
+  return sum >= MIN_HIDDEN_SHARE * (hiddenAt(last) - hiddenAt(begin)) ? fastest(program, growing) : undefined;
 }
 
 function perStep(made: number[], nodes: number[], from: number, rounds: number): number {

@@ -19,7 +19,7 @@ import { enoughRounds, warmupRounds } from '../rules/warmup';
 import { isBusier } from './busier';
 import { drivenWork } from './driven';
 import { hasFilled } from './filled';
-import { mayRise, outlivingRise, rises } from './rising';
+import { mayRise, outlivingRise, rises, risesSteadily } from './rising';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */
@@ -35,6 +35,9 @@ const MIN_CONSUMED_SHARE = 0.5;
 const MAX_LIVE = 2 ** 20;
 /** At least this share of the survivors of the last collection must still be live; otherwise they were released. */
 const MIN_STILL_LIVE = 0.5;
+
+/** Survivors that grow with this significance are doubtful though their counts at collections do not rise. */
+const MAX_ALIASED_P = 0.001;
 
 /** A series is doubtful only if its last collection comes after this share of the rounds. */
 const MIN_JUDGED_SHARE = 2 / 3;
@@ -175,8 +178,13 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
       const history = { ms, liveTensors: live.slice(from), liveBytes: bytes.slice(from) };
       return judge(history, { ...options, mixed: true }).verdict === 'leak';
     };
+    // A number that is proved beyond doubt, which only the counts right before collections do not show: those are as many as
+    // a list that is emptied about as often as collections come happens to have.
+    if (judgement.verdict === 'leak' && judgement.p <= MAX_ALIASED_P && !hasStopped(program, all, from, end, judgement))
+      return { judgement: inconclusive(judgement), oldest: atEnd.oldest, freedMs: null };
     const isDoubtful = atEnd.judgement.verdict === 'steady';
-    if (!isDoubtful || !mayRise(liveTensors, live, held.exact, from, options, liveRises)) return undefined;
+    const mayBe = isDoubtful && mayRise(liveTensors, live, held.exact, from, options, liveRises);
+    if (!mayBe && !rising(risesSteadily)) return undefined;
     const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
     const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
     const doubtful = {

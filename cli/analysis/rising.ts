@@ -18,6 +18,9 @@ const MIN_RISING_PAIRS_OF_BOTH = 0.8;
 const MIN_LATE_RISE = 0.25;
 const MIN_DOUBTFUL_LATE_RISE = 0.15;
 const MIN_DOUBTFUL_STEPS = 2;
+/** Collections, and the share of the rise that each third of them must bring, for a doubt about growth over a large base. */
+const MIN_STEADY_COLLECTIONS = 12;
+const MIN_THIRD = 0.15;
 /** Share of the rise of what stays that must come before the last collection, because no later round shows what left since. */
 const MIN_DOUBTFUL_EARLY_RISE = 0.25;
 /** Share of the rise that must also be among the tensors that outlive the next collection. */
@@ -107,6 +110,18 @@ export function mayRise(
   return (
     doubled(values) && doubled(kept) && kept.at(-2)! - kept[0]! >= MIN_DOUBTFUL_EARLY_RISE * (kept.at(-1)! - kept[0]!)
   );
+}
+
+/**
+ * A doubt where the count has not doubled, because much was there before: it rises from collection to collection, and each third
+ * of many collections brings its share. A cache that fills brings ever less.
+ */
+export function risesSteadily(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const values = judgedOf(exact, from, options).map((round) => counts[round]!);
+  if (values.length < MIN_STEADY_COLLECTIONS || !risesBy(values, MIN_RISING_PAIRS)) return false;
+  const at = (third: number) => values[Math.round((third * (values.length - 1)) / 3)]!;
+  const rise = at(3) - at(0);
+  return rise >= 2 * MIN_EXACT_RISE && [1, 2, 3].every((third) => at(third) - at(third - 1) >= MIN_THIRD * rise);
 }
 
 function doubled(values: number[]): boolean {

@@ -31,20 +31,23 @@ export function finalPhase(live: readonly number[], work: readonly number[]): Fi
   const fall = beforeFall(live);
   const last = lastWork(work);
   const fell = fall !== undefined && isQuiet(work, fall);
-  const top = fell ? fall : last;
+  // Where nothing is made any more, a fall of many rounds, such as of sessions that end one by one, began then.
+  const isShort = (rounds - 1 - last) / rounds <= MAX_END_SHARE;
+  const top = fell ? (isShort ? Math.min(fall, last) : fall) : last;
   if (top >= rounds - 1) return undefined;
   const after = (rounds - 1 - top) / rounds;
   if (after > MAX_DOUBTFUL_SHARE) return undefined;
   return { rounds: top + 1, fell, doubtful: after > MAX_END_SHARE };
 }
 
-/** The last round before a fall without recovery; undefined if there is none. */
+/** The last round before a fall without recovery, however many rounds it takes; undefined if there is none. */
 function beforeFall(live: readonly number[]): number | undefined {
   const most = live.reduce((a, b) => Math.max(a, b), 0);
   const least = live.at(-1)!;
   if (most === 0 || least > MIN_FALL * most) return undefined;
   let top = live.length - 1;
   while (live[top]! <= (most + least) / 2) top--;
+  while (top > 0 && live[top - 1]! > live[top]!) top--;
   return top;
 }
 

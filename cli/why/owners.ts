@@ -78,7 +78,7 @@ export function ownersOf(
     });
   if (facts.tokens > 0)
     holders.push({
-      path: ['tokens of share()', `${many(facts.tokens, 'token')} not taken yet`],
+      path: ['tokens of share()', `${many(facts.tokens, 'token')} not disposed of`],
       tensors: 0,
       bytes: 0,
       sites: [],

@@ -62,8 +62,8 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   }
 
   /** Rows: the size of the first dimension, like Python's `len(t)`; undefined without dimensions. */
-  get length(): S[0] {
-    return shapeOf(handleOf(this, 'length'))[0] as S[0];
+  get length(): number {
+    return shapeOf(handleOf(this, 'length'))[0] as number;
   }
 
   /** The distance in elements of one step along each dimension. */

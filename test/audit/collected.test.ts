@@ -128,6 +128,39 @@ test('a buffer that is dropped almost as often as collections come: what is held
   }
 });
 
+test('few leaks over a large cache, of which the garbage hides most: in doubt or a leak, never clean', () => {
+  for (const rounds of [101, 121, 151, 201]) {
+    for (const one of [100, 150]) {
+      const report = recorded(rounds, (id, held) => {
+        if (id > 200 && (id - 200) % one !== 0) drop(held, id - 200);
+      });
+      expect([rounds, one, report.sites[0]!.line, report.verdict]).toEqual([
+        rounds,
+        one,
+        3,
+        expect.not.stringMatching('clean'),
+      ]);
+    }
+  }
+});
+
+test('a leak beside a buffer that is emptied about as often as collections come: in doubt', () => {
+  for (const [rounds, period, isClean] of [
+    [151, 490, false],
+    [201, 490, false],
+    [151, 490, true],
+    [201, 490, true],
+  ] as const) {
+    const buffer: number[] = [];
+    const report = recorded(rounds, (id, held) => {
+      if (!isClean && id % 25 === 0) return;
+      buffer.push(id);
+      if (id % period === 0) for (const one of buffer.splice(0)) drop(held, one);
+    });
+    expect([rounds, isClean, report.verdict]).toEqual([rounds, isClean, isClean ? 'clean' : 'insufficient']);
+  }
+});
+
 /** A site whose tensors are `bytes` large, of which `live(i)` live after round i, while the program makes 50 others a round. */
 function steady(rounds: number, bytes: number, live: (round: number) => number): Report {
   const builder = new CaptureBuilder().site(1, ['/srv/app.js', 3, 1]).site(2, ['/srv/app.js', 9, 1]);

@@ -24,6 +24,8 @@ interface Ending {
   lingers?: number;
   /** The part that stays alive then. */
   keeps?: number;
+  /** Over how many rounds the rest is released, one after the other. */
+  drains?: number;
   /** The bytes of a line that first allocates in the round of the fall. */
   reduces?: number;
   /** Whether other lines continue working. */
@@ -34,12 +36,13 @@ interface Ending {
 
 /** A site that grows by 4 KiB a round beside one that makes and drops tensors, and the rounds after. */
 function ending(given: Ending): CaptureBuilder {
-  const { grows = 80, lingers = 1, keeps = 0, reduces, others, shutdown } = given;
+  const { grows = 80, lingers = 1, keeps = 0, drains = 1, reduces, others, shutdown } = given;
   const builder = new CaptureBuilder().site(1, ['/srv/cache.js', 8, 1]).site(2, ['/srv/work.js', 2, 1]);
   builder.site(3, ['/srv/reduce.js', 3, 1]);
   for (let i = 1; i <= grows + lingers; i++) {
     const [made, works] = [Math.min(i, grows), others === 'work on' ? i : Math.min(i, grows)];
-    const live = i <= grows ? i : Math.min(keeps, grows);
+    const drained = Math.round(grows * (1 - (i - grows) / drains));
+    const live = i <= grows ? i : Math.max(drained, Math.min(keeps, grows));
     const rows = [
       { site: 1, liveTensors: live, liveBytes: live * 4096, allocatedTensors: made, allocatedBytes: made * 4096 },
     ];
@@ -81,6 +84,25 @@ test('a service that idles longer may have a full cache: insufficient; one that 
     sites: [{ line: 8, kind: 'grew-to-the-end' }],
   });
   expect(reportOf({ lingers: 400, keeps: 80, others: 'none' }).verdict).toBe('clean');
+});
+
+test('what ends one by one after the last request, over many rounds, is freed only at the end too', () => {
+  for (const given of [
+    { lingers: 12, drains: 12 },
+    { lingers: 20, drains: 20 },
+    { lingers: 20, drains: 12, keeps: 4 },
+  ]) {
+    const report = reportOf(given);
+    expect({ given, verdict: report.verdict, kind: report.sites[0]!.kind }).toEqual({
+      given,
+      verdict: 'insufficient',
+      kind: 'grew-to-the-end',
+    });
+  }
+  // The fall begins with the last work: a dip before it is not the end of the growth.
+  const live = [...Array.from({ length: 80 }, (_, i) => i + 1), 70, 74, 60, 50, 40, 30, 20, 10, 0];
+  const work = live.map((_, i) => Math.min(i, 79));
+  expect(finalPhase(live, work)).toEqual({ rounds: 80, fell: true, doubtful: false });
 });
 
 test('a phase that is freed while the program continues is steady', () => {

@@ -11,6 +11,7 @@ import { variableAt, variableIn } from '../../cli/code/variable';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder, type GraphInput } from './capture-builder';
+import { random } from './simulation';
 
 const MS = 250;
 const SUM = 1;
@@ -135,6 +136,15 @@ test('a redacted report does not name variables', () => {
   const redacted = redactReport(reportOf({}), new Redaction());
   expect(redacted.sites[0]!.graph).toMatchObject({ variable: '', nodes: 288 });
   expect(JSON.stringify(redacted)).not.toContain('total"');
+});
+
+test('a graph whose growth is less than 99% certain is in doubt: each graph is judged by itself', () => {
+  for (const seed of [17, 36, 118]) {
+    const rand = random(seed);
+    const nodes = Array.from({ length: 60 }, (_, i) => Math.round(60 + i + 60 * rand()));
+    const report = reportOf({ bytes: 0, nodes: (i) => nodes[i]! });
+    expect([seed, report.verdict, report.sites[0]!.line]).toEqual([seed, 'insufficient', 8]);
+  }
 });
 
 test('a graph that is freed only at the end is not clean', () => {

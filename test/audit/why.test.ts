@@ -124,7 +124,7 @@ function expectFunction(count: number, name: string, text: string): string {
 
 test('a token', () => {
   expect(held.filter(({ path: [first] }) => first === 'tokens of share()')).toEqual([
-    { path: ['tokens of share()', '1 token not taken yet'], tensors: 0, bytes: 0, sites: [], thread: 0 },
+    { path: ['tokens of share()', '1 token not disposed of'], tensors: 0, bytes: 0, sites: [], thread: 0 },
   ]);
 });
 

@@ -147,7 +147,31 @@ test('tokens are counted, with the line that made them; what others hold is not 
   expect(sentence).toContain(
     'Cause: 60 of 120 tokens of `share()` were not taken and hold 480.0 KiB, made at a.js:9:3 (publish); take each',
   );
-  expect(tokens(0).sites[0]!.cause).toBeUndefined();
+  // All were taken: what is held then is most likely theirs too, since neither a tensor nor a graph holds it.
+  expect(tokens(0).sites[0]!.cause).toMatchObject({ kind: 'tokens', place: { line: 9 } });
+  expect(verdictSentence(tokens(0), '/srv')).toContain(
+    'Cause: 60 storages are held by neither a tensor nor a graph: probably `share()` tokens that were taken and are kept, made at',
+  );
+});
+
+test('memory that kept tokens hold counts for the line that allocated it, not for the one that took them', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]).site(2, ['/srv/a.js', 9, 3]);
+  builder.environment = 2;
+  builder.site(3, ['/srv/worker.js', 4, 3]);
+  for (let i = 1; i <= ROUNDS; i++) {
+    builder.graphs(
+      { site: 1, tensors: 0, nodes: 0, hiddenStorages: i, hiddenBytes: i * 8000 },
+      { site: 3, tensors: 0, nodes: 0, hiddenStorages: i, hiddenBytes: i * 8192 },
+    );
+    builder.tokens({ site: 2, origin: 1, made: i, taken: i, waiting: 0, bytes: 0 });
+    const made = { liveTensors: 0, liveBytes: 0, allocatedTensors: i, allocatedBytes: i * 8192 };
+    builder.tick({ ms: i * MS, allocatedBytes: i * 8192 }, [
+      { site: 1, ...made },
+      { site: 3, ...made },
+    ]);
+  }
+  const { sites } = reportOf(builder.end());
+  expect(sites[0]).toMatchObject({ file: '/srv/a.js', line: 5, verdict: 'leak', cause: { place: { line: 9 } } });
 });
 
 test('storages that neither a tensor nor a graph holds are tokens; with a graph they are not', () => {

@@ -14,7 +14,7 @@ torch.run((t) => {
   expectTypeOf(product.relu()).toEqualTypeOf<PendingTensor<'float32', [2, 4]>>();
   expectTypeOf(product.sum([1])).toExtend<PendingTensor>();
   expectTypeOf(product.shape).toEqualTypeOf<[2, 4]>();
-  expectTypeOf(product.length).toEqualTypeOf<2>();
+  expectTypeOf(product.length).toEqualTypeOf<number>();
   expectTypeOf(product.item()).toEqualTypeOf<Promise<number>>();
   expectTypeOf(product.toArray()).toEqualTypeOf<Promise<number[][]>>();
   expectTypeOf(product.equal(a)).toEqualTypeOf<Promise<boolean>>();
