@@ -230,9 +230,12 @@ const isClass = (value: Call) => /^class\b/.test(Function.prototype.toString.cal
 function counting(name: string, fn: Call): Call {
   const count = most[name];
   if (count === undefined) throw new Error(`${name} has no entry in lib/errors/arity.ts`);
-  if (count === Number.POSITIVE_INFINITY) return fn;
+  return count === Number.POSITIVE_INFINITY ? fn : limited(() => name, count, fn);
+}
+
+function limited(nameOf: (receiver: unknown) => string, count: number, fn: Call): Call {
   const counted = function (this: unknown, ...passed: unknown[]): unknown {
-    if (passed.length > count) requireAtMost(name, count, passed);
+    if (passed.length > count) requireAtMost(nameOf(this), count, passed);
     return Reflect.apply(fn, this, passed);
   };
   return Object.defineProperties(
@@ -249,4 +252,19 @@ export function countArguments<T extends object>(space: T, at = ''): T {
     else made[name] = typeof value === 'object' && value !== null ? countArguments(value, `${at}${name}.`) : value;
   }
   return (Object.isFrozen(space) ? Object.freeze(made) : made) as T;
+}
+
+/**
+ * Makes methods of a class refuse extra arguments, such as `recurse` by position in `namedParameters('', false)`, which JavaScript
+ * would ignore. A method of a subclass with the same name takes what it likes.
+ */
+export function limitMethods(
+  { name, prototype }: { name: string; prototype: object },
+  limits: Readonly<Record<string, number>>,
+): void {
+  for (const [method, count] of Object.entries(limits)) {
+    const found = Object.getOwnPropertyDescriptor(prototype, method)!;
+    const nameOf = (receiver: unknown) => `${(receiver as object | null)?.constructor?.name ?? name}.${method}`;
+    Object.defineProperty(prototype, method, { ...found, value: limited(nameOf, count, found.value) });
+  }
 }

@@ -140,7 +140,7 @@ for (let index = 0; index < INDEXES; index++) {
   });
 }
 
-abstract class Modules<M extends Module = Module> extends List<M> {
+export abstract class Modules<M extends Module = Module> extends List<M> {
   override [Symbol.iterator](): IterableIterator<M> {
     return this._elements.values();
   }

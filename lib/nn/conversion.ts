@@ -1,5 +1,5 @@
 /** Moving modules to devices, and converting their dtypes. */
-import type { DType, DTypeLike, MemoryFormat } from '../../types/base';
+import type { DeviceLike, DType, DTypeLike, MemoryFormat } from '../../types/base';
 import { canonicalDtype, dtypeCodes, memoryFormats } from '../addon/enums';
 import { byName, flagOf, isPlainObject } from '../addon/options';
 import { inGradMode } from '../autograd/mode';
@@ -10,8 +10,8 @@ import { Parameter, setData, type UninitializedParameter } from './parameter';
 import { isOfModel } from './registration';
 import { isLazy, replacement, setMember } from './state';
 
-export interface ToOptions {
-  device?: string | null | undefined;
+export interface ToOptions<D extends string = string> {
+  device?: DeviceLike<D> | null | undefined;
   /** For parameters and buffers of floating-point and complex dtypes. */
   dtype?: DTypeLike | null | undefined;
   /** Whether copies between the CPU and a GPU may still run when the call returns. */
@@ -21,12 +21,12 @@ export interface ToOptions {
 }
 
 /** What `Module.to` takes, by position, by name or both. */
-export type ToArguments =
-  | [options: ToOptions]
-  | [target: Tensor | DTypeLike, nonBlocking?: boolean | ToOptions]
-  | [device: string, dtype?: DTypeLike | null, nonBlocking?: boolean]
-  | [device: string, options: ToOptions]
-  | [device: string, dtype: DTypeLike | null, options: ToOptions];
+export type ToArguments<D extends string = string> =
+  | [options: ToOptions<D>]
+  | [target: Tensor | DTypeLike, nonBlocking?: boolean | ToOptions<D>]
+  | [device: DeviceLike<D>, dtype?: DTypeLike | null, nonBlocking?: boolean]
+  | [device: DeviceLike<D>, options: ToOptions<D>]
+  | [device: DeviceLike<D>, dtype: DTypeLike | null, options: ToOptions<D>];
 
 /** The converted tensor; null for one that fits already. */
 export const conversion =

@@ -1,5 +1,6 @@
 /** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
 import { reportMissingNames } from '../call/misses';
+import './counted';
 import { elementsOf } from './containers';
 import { Module } from './module';
 

@@ -24,8 +24,21 @@ const linearKinds = [
   'sigmoid',
 ];
 
+/** What follows a layer, in Python's spelling or in that of JavaScript. */
+export type Nonlinearity =
+  | 'linear'
+  | `conv${1 | 2 | 3}d`
+  | `conv_transpose${1 | 2 | 3}d`
+  | `convTranspose${1 | 2 | 3}d`
+  | 'sigmoid'
+  | 'tanh'
+  | 'relu'
+  | 'leaky_relu'
+  | 'leakyRelu'
+  | 'selu';
+
 /** The factor by which a nonlinearity shrinks values. `param` is the slope of 'leaky_relu'. */
-export function calculateGain(nonlinearity: string, param?: number | null | { param?: number | null }): number;
+export function calculateGain(nonlinearity: Nonlinearity, param?: number | null | { param?: number | null }): number;
 export function calculateGain(...passed: unknown[]): number {
   const given = byName('nn.init.calculateGain', ['nonlinearity', 'param'], 1, passed);
   const { nonlinearity, param = null } = given as { nonlinearity: string; param?: number | null };
@@ -257,7 +270,7 @@ function fanOf(fn: string, tensor: Tensor, mode: string): number {
 interface Kaiming {
   a?: number;
   mode?: Mode;
-  nonlinearity?: string;
+  nonlinearity?: Nonlinearity;
 }
 const kaimingNames = ['tensor', 'a', 'mode', 'nonlinearity'];
 const kaimingDefaults = [undefined, 0, 'fan_in', 'leaky_relu'];

@@ -1,5 +1,5 @@
 /** torch.nn.Module. */
-import type { DTypeLike } from '../../types/base';
+import type { Device, DTypeLike } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
 import { flagOf, ownOptions } from '../addon/options';
 import { markCopy } from '../errors/copies';
@@ -214,7 +214,7 @@ export class Module {
    * Moves parameters and buffers to a device, or converts those of floating-point dtypes. The tensors stay the same objects,
    * so optimizers keep working, except those that go to `'meta'`.
    */
-  to(...target: ToArguments): this {
+  to<const D extends string = Device>(...target: ToArguments<D>): this {
     return replaceData(this, conversion(targetOf(target)));
   }
 

@@ -1,5 +1,6 @@
 /** torch.optim: optimizers, schedules of the learning rate, averages of weights. Python's torch/optim. */
 import { reportMissingNames } from '../call/misses';
+import { limitMethods } from '../errors/arity';
 import { LRScheduler } from './lr-scheduler';
 import { Optimizer } from './optimizer';
 
@@ -39,3 +40,5 @@ export * as swaUtils from './swa-utils';
 
 reportMissingNames('optim.Optimizer', Optimizer.prototype, { fields: true });
 reportMissingNames('optim.lrScheduler.LRScheduler', LRScheduler.prototype, { fields: true });
+
+limitMethods(Optimizer, { addParamGroup: 1, zeroGrad: 1, stateDict: 0, loadStateDict: 1 });

@@ -210,6 +210,15 @@ expectTypeOf(two).toExtend<torch.nn.Sequential>();
 for (const [, block] of byName.entries()) expectTypeOf(block.size).toEqualTypeOf<number>();
 expectTypeOf([...new torch.nn.ModuleDict([['a', new Block()]]).values()]).toEqualTypeOf<Block[]>();
 expectTypeOf(new torch.nn.ModuleDict(new Map([['a', new Block()]]))).toEqualTypeOf<torch.nn.ModuleDict<Block>>();
+// Words and devices are checked, strings that the compiler does not know are accepted.
+two.to('cuda:1').to('cpu', 'float64').to({ device: 'meta' }).to(String(1)).to(x).to('bfloat16');
+// @ts-expect-error: no device and no dtype
+two.to('gpu');
+// @ts-expect-error: no dtype
+two.to('float31');
+torch.nn.init.kaimingNormal_(x, { nonlinearity: 'relu' });
+// @ts-expect-error: no nonlinearity
+torch.nn.init.kaimingNormal_(x, { nonlinearity: 'relo' });
 // Of several classes, of layers whose type tells their shapes, and empty ones: any modules.
 const mixed = new torch.nn.ModuleList([new Block(), new torch.nn.ReLU(), new torch.nn.Linear(3, 4)]);
 expectTypeOf(mixed).toEqualTypeOf<torch.nn.ModuleList>();
