@@ -98,6 +98,22 @@ export class FunctionContext<Saved extends readonly (Tensor | null)[] = Parts<Te
   }
 }
 
+/** Python's names, which would be new properties or undefined. */
+const pythons = {
+  save_for_backward: 'saveForBackward',
+  saved_tensors: 'savedTensors',
+  needs_input_grad: 'needsInputGrad',
+  mark_dirty: 'markDirty',
+  mark_non_differentiable: 'markNonDifferentiable',
+  set_materialize_grads: 'setMaterializeGrads',
+};
+for (const [name, here] of Object.entries(pythons)) {
+  const refuse = () => {
+    throw codedError(TypeError, 'ERR_TORCH_NAME', `ctx.${name} is not a name here: write ${here}`);
+  };
+  Object.defineProperty(FunctionContext.prototype, name, { get: refuse, set: refuse, configurable: true });
+}
+
 function requireLive(fn: string, argument: string, expected: string, value: unknown): asserts value is Tensor {
   if (!isTensor(value)) throw argumentError(fn, argument, expected, value);
   if (value.disposed) throw disposedError(fn, value._handle, argument);

@@ -365,3 +365,31 @@ test('a call that fails after its forward has modified an argument: the backward
     });
   }
 });
+
+test('names of Python on ctx are errors that say what to write', () => {
+  const names = ['save_for_backward', 'saved_tensors', 'needs_input_grad', 'mark_dirty', 'mark_non_differentiable'];
+  const seen: string[] = [];
+  class Double extends torch.autograd.Function {
+    static override forward(ctx: any, x: any) {
+      for (const name of [...names, 'set_materialize_grads']) {
+        for (const use of [() => ctx[name], () => Object.assign(ctx, { [name]: 1 })]) {
+          const { code, message } = thrown(use);
+          seen.push(message);
+          expect(code).toBe('ERR_TORCH_NAME');
+        }
+      }
+      ctx.of_my_own = 2; // any other property is the program's
+      return x.mul(ctx.of_my_own);
+    }
+    static override backward(ctx: any, g: any) {
+      return g.mul(ctx.of_my_own);
+    }
+  }
+  torch.scope(() => {
+    const x = torch.ones([2]).requiresGrad_();
+    (Double as any).apply(x).sum().backward();
+    expect(x.grad!.toArray()).toEqual([2, 2]);
+  });
+  expect(new Set(seen).size).toBe(6);
+  expect(seen[0]).toBe('ctx.save_for_backward is not a name here: write saveForBackward');
+});
