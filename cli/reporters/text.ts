@@ -191,6 +191,9 @@ const NOTED_SHARE = 0.25;
 /** Without a leak, growth is noted if memory runs out that soon. */
 const SOON_MS = 7 * 86_400_000;
 
+/** Until then code is compiled and caches fill. */
+const START_MS = 60_000;
+
 /** Whether the growth of the process outside tensors changes what to do. */
 function retainedMatters({ retainedGrowthBytesPerMinute: rate, ...summary }: Summary): boolean {
   if (rate === 0) return false;
@@ -212,8 +215,9 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
   if (retainedMatters(summary)) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
     const nodes = sites.some(({ cause }) => cause?.kind === 'kept-graphs') ? 'nodes of the graphs above, ' : '';
+    const begins = summary.durationMs < START_MS ? 'what a program allocates in its first minute, ' : '';
     found.push(
-      `process memory outside tensors and V8 grows by ${growth} per minute: ${nodes}freed memory that malloc retains ` +
+      `process memory outside tensors and V8 grows by ${growth} per minute: ${begins}${nodes}freed memory that malloc retains ` +
         '(docs/memory-limits.md), or another library',
     );
   }
