@@ -6,6 +6,7 @@ import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { judge } from '../rules';
 import { risesEvenly } from '../rules/even';
+import { MIN_BYTES, MIN_TENSORS } from '../rules/evidence';
 import { finalPhase } from '../rules/final-phase';
 import {
   inconclusive,
@@ -184,7 +185,9 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
       return { judgement: inconclusive(judgement), oldest: atEnd.oldest, freedMs: null };
     const isDoubtful = atEnd.judgement.verdict === 'steady';
     const mayBe = isDoubtful && mayRise(liveTensors, live, held.exact, from, options, liveRises);
-    if (!mayBe && !rising(risesSteadily)) return undefined;
+    const isSteady = (counts: number[], least: number) => risesSteadily(counts, held.exact, from, options, least);
+    if (!mayBe && !isSteady(liveTensors, MIN_TENSORS) && !isSteady(liveBytes, options.minBytes ?? MIN_BYTES))
+      return undefined;
     const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
     const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
     const doubtful = {

@@ -116,12 +116,18 @@ export function mayRise(
  * A doubt where the count has not doubled, because much was there before: it rises from collection to collection, and each third
  * of many collections brings its share. A cache that fills brings ever less.
  */
-export function risesSteadily(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+export function risesSteadily(
+  counts: number[],
+  exact: number[],
+  from: number,
+  options: RuleOptions,
+  minRise: number,
+): boolean {
   const values = judgedOf(exact, from, options).map((round) => counts[round]!);
   if (values.length < MIN_STEADY_COLLECTIONS || !risesBy(values, MIN_RISING_PAIRS)) return false;
   const at = (third: number) => values[Math.round((third * (values.length - 1)) / 3)]!;
   const rise = at(3) - at(0);
-  return rise >= 2 * MIN_EXACT_RISE && [1, 2, 3].every((third) => at(third) - at(third - 1) >= MIN_THIRD * rise);
+  return rise >= minRise && [1, 2, 3].every((third) => at(third) - at(third - 1) >= MIN_THIRD * rise);
 }
 
 function doubled(values: number[]): boolean {
