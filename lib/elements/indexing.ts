@@ -275,17 +275,6 @@ function release({ view: made }: Chosen, self: Tensor): void {
   if (made !== self) made.dispose();
 }
 
-/**
- * Whether the only index is a mask of the shape of what is written. libtorch then fills by the mask also in `indexPut_`, for
- * which it needs the value as a tensor. With gradients it is that function, by whose name `gradFn` is known.
- */
-function isWholeMask(chosen: Tensor, advanced: readonly (Tensor | null)[]): boolean {
-  const mask = advanced[0];
-  if (advanced.length !== 1 || mask?.dtype !== 'bool' || chosen.requiresGrad) return false;
-  const [to, from] = [chosen.shape, mask.shape];
-  return to.length === from.length && to.every((size, i) => size === from[i]);
-}
-
 /** Writes a value into what was chosen of `self`. */
 function write(self: Tensor, { view: chosen, advanced, isQuick }: Chosen, value: unknown): void {
   const source = isTensor(value) ? value : undefined;
@@ -294,9 +283,7 @@ function write(self: Tensor, { view: chosen, advanced, isQuick }: Chosen, value:
     throw misfit('set', 'value', 'a Tensor, number, bigint, boolean or complex', value, hint);
   }
   if (source !== undefined) requireLive('set', 'value', source);
-  if (isQuick && source === undefined && isWholeMask(chosen, advanced)) {
-    chosen.maskedFill_(advanced[0]!, value as number);
-  } else if (advanced.length > 0) {
+  if (advanced.length > 0) {
     const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
     if (isQuick && isGenuine(filled)) f[indexPutRow()]!(chosen._handle, handlesOf(advanced), filled._handle, false);
     else chosen.indexPut_(advanced, filled);

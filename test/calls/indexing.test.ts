@@ -99,6 +99,8 @@ test('a number where a mask of the whole tensor selects is what indexPut_ writes
       'ERR_TORCH_RUNTIME',
       expect.stringContaining('value cannot be converted to type uint8_t without overflow'),
     ]);
+    const named = torch.ones([2, 3], { names: ['a', 'b'] });
+    expect(thrown(() => named.set([mask], 0)).message).toContain('not yet supported with named tensors');
     // A mask of other sizes is an error, not one that broadcasts.
     expect(thrown(() => torch.ones([2, 3]).set([torch.ones([2, 1]).to('bool')], 0)).code).toBe('ERR_TORCH_INDEX');
   }));
