@@ -9,6 +9,12 @@ test('methods refuse what they would ignore, such as an argument that Python tak
     ['Sequential.namedParameters: takes at most 1 argument, got 2', () => net.namedParameters('p', false)],
     ['Sequential.children: takes no arguments, got 1', () => net.children(true)],
     ['ModuleList.append: takes at most 1 argument, got 2', () => list.append(net, net)],
+    ['ModuleDict.pop: takes at most 1 argument, got 2', () => (new torch.nn.ModuleDict({}) as any).pop('a', 1)],
+    [
+      'ParameterList.append: takes at most 1 argument, got 2',
+      () => (new torch.nn.ParameterList([]) as any).append(1, 2),
+    ],
+    ['ParameterList.at: takes at most 1 argument, got 2', () => (new torch.nn.ParameterList([]) as any).at(0, 1)],
     ['SGD.zeroGrad: takes at most 1 argument, got 2', () => optimizer.zeroGrad({}, 1)],
   ];
   for (const [message, call] of calls) expect(thrown(call)).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', message });
