@@ -230,15 +230,17 @@ function tokenCause(capture: Capture, site: SiteReport, group: Group): Cause | u
     };
   }
   const hasGraphs = [...graphs].some(([, { nodes }]) => (nodes.at(-1) ?? 0) > 0);
-  if (hasGraphs || (capture.tokens.size > 0 && shared.length === 0)) return undefined;
+  // Tokens that were never taken and do not wait were disposed of, so they hold nothing.
+  const taken = shared.filter((one) => one.taken > 0);
+  if (hasGraphs || (capture.tokens.size > 0 && taken.length === 0)) return undefined;
   const storages = [...ids].reduce((all, id) => all + (graphs.get(id)?.hiddenStorages.at(-1) ?? 0), 0);
   const held = `${counted(storages, 'storage')} ${storages === 1 ? 'is' : 'are'} held by neither a tensor nor a graph`;
-  if (shared.length === 0) return { kind: 'tokens', text: `${held}: \`share()\` tokens not taken`, remedy };
+  if (taken.length === 0) return { kind: 'tokens', text: `${held}: \`share()\` tokens not taken`, remedy };
   return {
     kind: 'tokens',
     text: `${held}: probably \`share()\` tokens that were taken and are kept`,
     remedy: 'dispose each token that no thread takes any more',
-    ...placeOf(capture, most(shared.map((one) => [one.siteId, one.made]))),
+    ...placeOf(capture, most(taken.map((one) => [one.siteId, one.taken]))),
   };
 }
 

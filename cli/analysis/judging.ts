@@ -179,8 +179,8 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
       const history = { ms, liveTensors: live.slice(from), liveBytes: bytes.slice(from) };
       return judge(history, { ...options, mixed: true }).verdict === 'leak';
     };
-    // A number that is proved beyond doubt, which only the counts right before collections do not show: those are as many as
-    // a list that is emptied about as often as collections come happens to have.
+    // They grow beyond doubt, but their counts right before collections do not rise, as where a list that is emptied about as
+    // often as collections come has few tensors at one of them and many at the next.
     if (judgement.verdict === 'leak' && judgement.p <= MAX_ALIASED_P && !hasStopped(program, all, from, end, judgement))
       return { judgement: inconclusive(judgement), oldest: atEnd.oldest, freedMs: null };
     const isDoubtful = atEnd.judgement.verdict === 'steady';

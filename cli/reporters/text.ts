@@ -215,7 +215,8 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
   if (retainedMatters(summary)) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
     const nodes = sites.some(({ cause }) => cause?.kind === 'kept-graphs') ? 'nodes of the graphs above, ' : '';
-    const begins = summary.durationMs < START_MS ? 'what a program allocates in its first minute, ' : '';
+    const begins =
+      !summary.attached && summary.durationMs < START_MS ? 'what a program allocates in its first minute, ' : '';
     found.push(
       `process memory outside tensors and V8 grows by ${growth} per minute: ${begins}${nodes}freed memory that malloc retains ` +
         '(docs/memory-limits.md), or another library',

@@ -103,6 +103,10 @@ test('what ends one by one after the last request, over many rounds, is freed on
   const live = [...Array.from({ length: 80 }, (_, i) => i + 1), 70, 74, 60, 50, 40, 30, 20, 10, 0];
   const work = live.map((_, i) => Math.min(i, 79));
   expect(finalPhase(live, work)).toEqual({ rounds: 80, fell: true, doubtful: false });
+  // A little work goes on during the fall, which begins at its highest round.
+  const fall = [...Array.from({ length: 80 }, (_, i) => i + 1), 70, 60, 50, 40, 30, 20, 10, 0];
+  const less = fall.map((_, i) => (i < 80 ? 10 * i : 790 + i - 79));
+  expect(finalPhase(fall, less)).toEqual({ rounds: 80, fell: true, doubtful: false });
 });
 
 test('a phase that is freed while the program continues is steady', () => {

@@ -14,12 +14,19 @@ function reportOf(builder: CaptureBuilder): Report {
   return analyse(parser.finish(), { limit: { bytes: 2 ** 30, from: 'cgroup' } });
 }
 
-test('tokens are counted, with the line that made them; what others hold is not theirs', () => {
-  const tokens = (waiting: number) => {
+test('tokens are counted, with the line that made them; where none waits, those that were taken are the likely cause', () => {
+  const tokens = (waiting: number, taken = 1) => {
     const builder = new CaptureBuilder().site(1, ['/srv/a.js', 5, 3]).site(2, ['/srv/a.js', 9, 3, 'publish']);
     for (let i = 1; i <= ROUNDS; i++) {
       builder.graphs({ site: 1, tensors: 0, nodes: 0, hiddenStorages: i, hiddenBytes: i * 8192 });
-      builder.tokens({ site: 2, origin: 1, made: 2 * i, taken: i, waiting: waiting * i, bytes: waiting * i * 8192 });
+      builder.tokens({
+        site: 2,
+        origin: 1,
+        made: 2 * i,
+        taken: taken * i,
+        waiting: waiting * i,
+        bytes: waiting * i * 8192,
+      });
       builder.tick({ ms: i * MS, allocatedBytes: i * 8192 }, [
         { site: 1, liveTensors: 0, liveBytes: 0, allocatedTensors: i, allocatedBytes: i * 8192 },
       ]);
@@ -36,11 +43,13 @@ test('tokens are counted, with the line that made them; what others hold is not 
   expect(sentence).toContain(
     'Cause: 60 of 120 tokens of `share()` were not taken and hold 480.0 KiB, made at a.js:9:3 (publish); take each',
   );
-  // All were taken: what is held then is most likely theirs too, since neither a tensor nor a graph holds it.
+  // None waits: what is held is most likely theirs too, since neither a tensor nor a graph holds it.
   expect(tokens(0).sites[0]!.cause).toMatchObject({ kind: 'tokens', place: { line: 9 } });
   expect(verdictSentence(tokens(0), '/srv')).toContain(
     'Cause: 60 storages are held by neither a tensor nor a graph: probably `share()` tokens that were taken and are kept, made at',
   );
+  // Those that were never taken were disposed of.
+  expect(tokens(0, 0).sites[0]!.cause).toBeUndefined();
 });
 
 test('memory that kept tokens hold counts for the line that allocated it, not for the one that took them', () => {
