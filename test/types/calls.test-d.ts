@@ -103,8 +103,14 @@ a.permute(1, 0);
 a.newZeros([2], { requiresGrad: true });
 // @ts-expect-error: a size is needed
 torch.zeros();
+a.view(...a.shape.slice(0, 1), -1);
+torch.sparseCooTensor(...a.shape);
 // @ts-expect-error: a size is needed
 a.view();
+// @ts-expect-error: a size is needed
+a._unsafeView();
+// @ts-expect-error: sizes are integers
+a.view(...['2']);
 // @ts-expect-error: self is positional too, so no rest numbers
 torch.permute(a, 1, 0);
 // @ts-expect-error: only ops that make tensors take requiresGrad

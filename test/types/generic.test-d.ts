@@ -57,6 +57,11 @@ expectTypeOf(n.matmul(torch.zeros([3, size]))).toEqualTypeOf<Tensor<'float32', [
 expectTypeOf(a.matmul(torch.zeros([size, 5]))).toEqualTypeOf<Tensor<'float32', [2, 5]>>();
 expectTypeOf(n.view([-1])).toEqualTypeOf<Tensor<'float32', [number]>>();
 expectTypeOf(n.view([size, size])).toEqualTypeOf<Tensor<'float32', [number, number]>>();
+expectTypeOf(n.view(...sizes)).toEqualTypeOf<Tensor<'float32'>>();
+expectTypeOf(n.view(-1, ...sizes)).toEqualTypeOf<Tensor<'float32'>>();
+expectTypeOf(n.view(...([2, -1] as const))).toEqualTypeOf<Tensor<'float32', [2, number]>>();
+expectTypeOf(n.permute(...sizes)).toEqualTypeOf<Tensor<'float32', [number, number]>>();
+expectTypeOf(torch.zeros(...sizes, { dtype: 'int64' })).toEqualTypeOf<Tensor<'int64'>>();
 expectTypeOf(n.sum(size)).toEqualTypeOf<Tensor<'float32'>>();
 expectTypeOf(n.transpose(0, size)).toEqualTypeOf<Tensor<'float32', [number, number]>>();
 expectTypeOf(torch.cat([n, a])).toEqualTypeOf<Tensor<'float32', [number, 3]>>();

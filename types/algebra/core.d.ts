@@ -114,6 +114,11 @@ export type Settled<R> = R extends readonly [...infer L extends Shape] ? L : Sha
 /** What an argument must be besides its own type: nothing more, or an error that no argument is. */
 export type Refused<R> = R extends ShapeError<infer Message> ? ShapeError<Message> : unknown;
 
+/** What a list of numbers that are passed one by one must be. */
+export type AtLeastOne<List extends readonly unknown[]> = List extends readonly []
+  ? ShapeError<'expected at least one number, got none'>
+  : unknown;
+
 /** The first of two checks that refuses, or neither. */
 export type FirstOf<A, B> = [A] extends [ShapeError<string>] ? A : B;
 

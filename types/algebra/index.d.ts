@@ -6,7 +6,7 @@ export type * from './at';
 export type * from './broadcast';
 export type { AsIndices, Positive, Sizes, Targets, Within } from './checks';
 export type * from './conv';
-export type { DTypeOf, FirstOf, Fits, OutOr, ShapeError, ShapeOf, TensorOf } from './core';
+export type { AtLeastOne, DTypeOf, FirstOf, Fits, OutOr, ShapeError, ShapeOf, TensorOf } from './core';
 export type * from './create';
 export type * from './data';
 export type { SizesOf } from './dims';

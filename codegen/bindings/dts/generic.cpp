@@ -55,11 +55,10 @@ Parameter* parameter_named(CallShape& shape, const std::string& name) {
 }
 
 // A further type that the argument's type must satisfy, or "".
-std::string check_of(const TypeRule* rule, const Argument& argument, const Declaration& declaration,
-                     const std::map<std::string, std::string>& replaced = {}) {
+std::string check_of(const TypeRule* rule, const Argument& argument, const Declaration& declaration) {
   if (rule == nullptr) return "";
   const auto check = rule->checks.find(argument.name);
-  return check == rule->checks.end() ? "" : instantiate(check->second, declaration, replaced);
+  return check == rule->checks.end() ? "" : instantiate(check->second, declaration);
 }
 
 bool binds(const TypeRule* rule, const Argument& argument) {
@@ -100,12 +99,8 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
   if (rule == nullptr || !shape.spread) return;
   for (const Argument& argument : declaration.arguments) {
     if (argument_js_name(argument.name) != shape.positional[0].name || !binds(rule, argument)) continue;
-    // The list's type when it is passed as separate numbers.
-    const std::string name = type_parameter_name(argument);
-    const std::map<std::string, std::string> as_list{{argument.name, "readonly [TFirst, ..." + name + "]"}};
-    shape.spread_parameter = name;
-    shape.spread_check = check_of(rule, argument, declaration, as_list);
-    shape.spread_result = kept ? shape.result : instantiate(rule->results[0], declaration, as_list);
+    shape.spread_parameter = type_parameter_name(argument);
+    shape.spread_check = check_of(rule, argument, declaration);
   }
 }
 

@@ -115,7 +115,7 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
   };
   auto checked = overloads.end();
   for (auto overload = overloads.begin(); overload != overloads.end(); ++overload) {
-    if (!overload->checked && overload->spread_result.empty()) continue;
+    if (!overload->checked && overload->spread_parameter.empty()) continue;
     if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
   }
   // Users rarely mean an overload with dimension names.

@@ -70,9 +70,7 @@ CallShape shared(CallShape shape) {
       if (parameter.name != "out") parameter.type = argument_type(parameter.type, tensors, lists);
     }
   }
-  for (std::string* text : {&shape.result, &shape.spread_result}) {
-    if (!text->empty()) *text = result_in(*text);
-  }
+  shape.result = result_in(shape.result);
   shape.shared = true;
   return shape;
 }

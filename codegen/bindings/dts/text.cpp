@@ -137,33 +137,31 @@ std::vector<Parameter> with_elsewhere(std::vector<Parameter> options, const Call
   return options;
 }
 
-// The list as rest numbers, at least one. With options after them, only a tuple type can express the parameters.
+// The list as rest numbers, at least one. They may come from an array of unknown length (`x.view(...sizes)`), so the
+// list is one type parameter, and the check says what an empty one lacks. With options after them, only a tuple type
+// can express the parameters.
 void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms) {
   const std::string& name = shape.positional[0].name;
   std::string receiver = receiver_text(shape);
   if (!receiver.empty()) receiver += ", ";
-  const bool generic = !shape.spread_result.empty();
-  std::vector<TypeParameter> parameters;
-  std::string list;  // the type parameter of the list
-  for (TypeParameter parameter : shape.type_parameters) {
-    if (generic && parameter.name == shape.spread_parameter) {
-      list = parameter.name;
-      parameter.constraint = "readonly Int[]";
-    }
-    parameters.push_back(parameter);
+  const bool generic = !shape.spread_parameter.empty();
+  std::vector<TypeParameter> parameters = shape.type_parameters;
+  for (TypeParameter& parameter : parameters) {
+    if (generic && parameter.name == shape.spread_parameter) parameter.constraint = "readonly Int[]";
   }
   if (all_optional(shape.named)) {
-    std::vector<TypeParameter> with_first = parameters;
-    if (generic) with_first.push_back({"TFirst", "Int", "", true});
-    forms.push_back(
-        type_parameters_text(with_first) + "(" + receiver +
-        "first: " + (generic ? "TFirst" + (shape.spread_check.empty() ? "" : " & " + shape.spread_check) : "Int") +
-        ", ..." + name + ": " + (generic ? list : "Int[]") + "): " + (generic ? shape.spread_result : shape.result));
+    std::vector<TypeParameter> with_list = parameters;
+    if (!generic) with_list.push_back({"TList", "readonly Int[]", "", true});
+    const std::string list = generic ? shape.spread_parameter : "TList";
+    const std::string some = "AtLeastOne<" + list + ">";
+    const std::string check = shape.spread_check.empty() ? some : "FirstOf<" + some + ", " + shape.spread_check + ">";
+    forms.push_back(type_parameters_text(with_list) + "(" + receiver + "..." + name + ": " + list + " & " + check +
+                    "): " + shape.result);
   }
   if (!shape.named.empty()) {
     forms.push_back(type_parameters_text(parameters) + "(" + receiver + "...args: [..." + name + ": " +
-                    (generic ? list : "Int[]") + ", options: " + options_type(shape.named, shape.shared) +
-                    "]): " + shape.result);
+                    (generic ? shape.spread_parameter : "Int[]") +
+                    ", options: " + options_type(shape.named, shape.shared) + "]): " + shape.result);
   }
 }
 
@@ -251,9 +249,7 @@ void add_optional_out(CallShape& shape, const Declaration& out_variant) {
   }
   shape.type_parameters.push_back({"TOut", "Tensor", "never", false});
   shape.named.push_back({"out", "TOut", true});
-  for (std::string* result : {&shape.result, &shape.spread_result}) {
-    if (!result->empty()) *result = with_out(*result);
-  }
+  shape.result = with_out(shape.result);
 }
 
 std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {

@@ -40,9 +40,8 @@ struct CallShape {
   std::vector<std::string> elsewhere;
   std::string rest;              // the type of one element, if the last positional list may be passed as rest arguments
   bool spread = false;           // the only positional parameter is a list that may be passed as rest numbers
-  std::string spread_result;     // the result with the list as [first, ...rest]
-  std::string spread_check;      // a further type that `first` must satisfy
-  std::string spread_parameter;  // the type parameter of the list
+  std::string spread_parameter;  // the type parameter of that list, if a rule knows it
+  std::string spread_check;      // a further type that the list must satisfy
   bool checked = false;          // the types of its arguments are compared with each other
   bool shared = false;           // torch.async has it too, with the option `signal`
 };

@@ -176,8 +176,7 @@ const StringRule* string_rule_of(const Spec& spec, const Declaration& declaratio
   return nullptr;
 }
 
-std::string instantiate(const std::string& expression, const Declaration& declaration,
-                        const std::map<std::string, std::string>& replaced) {
+std::string instantiate(const std::string& expression, const Declaration& declaration) {
   std::string text;
   for (size_t at = 0; at < expression.size(); ++at) {
     if (expression[at] != '$') {
@@ -186,9 +185,8 @@ std::string instantiate(const std::string& expression, const Declaration& declar
     }
     const std::string name = word_at(expression, at + 1);
     at += name.size();
-    const auto other = replaced.find(name);
     for (const Argument& argument : declaration.arguments) {
-      if (argument.name == name) text += other != replaced.end() ? other->second : type_parameter_name(argument);
+      if (argument.name == name) text += type_parameter_name(argument);
     }
   }
   return text;
@@ -196,7 +194,7 @@ std::string instantiate(const std::string& expression, const Declaration& declar
 
 std::vector<std::string> algebra_names(const Spec& spec) {
   static const std::set<std::string> elsewhere{"Tensor", "Shape", "DType"};
-  std::set<std::string> names{"Fits", "OutOr"};
+  std::set<std::string> names{"AtLeastOne", "FirstOf", "Fits", "OutOr"};
   for (const TypeRule& rule : spec.type_rules) {
     for (const std::string& expression : expressions_of(rule)) {
       for (size_t at = 0; at < expression.size(); ++at) {

@@ -29,9 +29,8 @@ const TypeRule* rule_of(const Spec& spec, const Declaration& declaration);
 // The values of a string argument, or nullptr where they are not known: the first rule that names them.
 const StringRule* string_rule_of(const Spec& spec, const Declaration& declaration, const Argument& argument);
 
-// An expression of a rule with each `$name` replaced by its type parameter, or by its text in `replaced`.
-std::string instantiate(const std::string& expression, const Declaration& declaration,
-                        const std::map<std::string, std::string>& replaced = {});
+// An expression of a rule with each `$name` replaced by its type parameter.
+std::string instantiate(const std::string& expression, const Declaration& declaration);
 
 // The types of the algebra that a generated file uses, for its import.
 std::vector<std::string> algebra_names(const Spec& spec);
