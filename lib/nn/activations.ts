@@ -1,12 +1,12 @@
 /** Activations. */
 
-import type { Same, SameCall } from '../../types/algebra';
+import type { Same } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, num, orNull, read, type Spec, text } from './arguments';
 import { takesInputs } from './hooks';
 import { constant_ } from './init';
 import { demandDims } from './inputs';
-import { type LayerClass, layer, parameter } from './layer';
+import { type LayerClass, layer, parameter, type ValueLayer } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
 import { aten, F } from './ops';
@@ -14,13 +14,10 @@ import type { Parameter } from './parameter';
 
 const inplace = { inplace: flag(false) };
 const inplaceText = ({ inplace }: { inplace: boolean }) => (inplace ? 'inplace=True' : '');
-/** The result has the input's dtype and shape. */
-type Unary = SameCall;
-
 /** An activation without arguments other than `inplace`. */
-const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, Unary> => {
+const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, ValueLayer> => {
   const op = name.charAt(0).toLowerCase() + name.slice(1);
-  return layer<[inplace?: boolean], Unary>()(name, inplace, {
+  return layer<[inplace?: boolean], ValueLayer>()(name, inplace, {
     forward(input) {
       return F[op](input, this.inplace);
     },
@@ -29,8 +26,8 @@ const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, U
 };
 
 /** An activation without arguments. */
-const plain = (name: string, run: (input: Tensor) => any): LayerClass<[], Record<never, never>, Unary> =>
-  layer<[], Unary>()(name, {}, { forward: (input) => run(input) });
+const plain = (name: string, run: (input: Tensor) => any): LayerClass<[], Record<never, never>, ValueLayer> =>
+  layer<[], ValueLayer>()(name, {}, { forward: (input) => run(input) });
 
 /** An activation with arguments, `inplace` last; `extra` is the text without it. */
 function withInplace<P extends unknown[], S extends Spec & typeof inplace>(
@@ -38,9 +35,9 @@ function withInplace<P extends unknown[], S extends Spec & typeof inplace>(
   spec: S,
   extra: string,
   run: (input: Tensor, module: any) => any,
-): LayerClass<P, S, Unary> {
+): LayerClass<P, S, ValueLayer> {
   const names = Object.keys(spec).filter((key) => key !== 'inplace');
-  return layer<P, Unary>()(name, spec, {
+  return layer<P, ValueLayer>()(name, spec, {
     forward(input) {
       return run(input, this);
     },
@@ -55,14 +52,14 @@ function withInplace<P extends unknown[], S extends Spec & typeof inplace>(
   });
 }
 
-export const ReLU = layer<[inplace?: boolean], Unary>()('ReLU', inplace, {
+export const ReLU = layer<[inplace?: boolean], ValueLayer>()('ReLU', inplace, {
   forward(input) {
     return this.inplace ? F.relu_(input) : F.relu(input);
   },
   extra: inplaceText,
 });
 export type ReLU = InstanceType<typeof ReLU>;
-export const ReLU6 = layer<[inplace?: boolean], Unary>()(
+export const ReLU6 = layer<[inplace?: boolean], ValueLayer>()(
   'ReLU6',
   { inplace: flag(false) },
   {
@@ -73,14 +70,14 @@ export const ReLU6 = layer<[inplace?: boolean], Unary>()(
   },
 );
 export type ReLU6 = InstanceType<typeof ReLU6>;
-export const SELU = layer<[inplace?: boolean], Unary>()('SELU', inplace, {
+export const SELU = layer<[inplace?: boolean], ValueLayer>()('SELU', inplace, {
   forward(input) {
     return F.selu(input, this.inplace);
   },
   extra: inplaceText,
 });
 export type SELU = InstanceType<typeof SELU>;
-export const SiLU = layer<[inplace?: boolean], Unary>()('SiLU', inplace, {
+export const SiLU = layer<[inplace?: boolean], ValueLayer>()('SiLU', inplace, {
   forward(input) {
     return F.silu(input, this.inplace);
   },
@@ -89,13 +86,13 @@ export const SiLU = layer<[inplace?: boolean], Unary>()('SiLU', inplace, {
 export type SiLU = InstanceType<typeof SiLU>;
 export const Mish = simple('Mish');
 export type Mish = InstanceType<typeof Mish>;
-export const Hardsigmoid = layer<[inplace?: boolean], Unary>()('Hardsigmoid', inplace, {
+export const Hardsigmoid = layer<[inplace?: boolean], ValueLayer>()('Hardsigmoid', inplace, {
   forward(input) {
     return F.hardsigmoid(input, this.inplace);
   },
 });
 export type Hardsigmoid = InstanceType<typeof Hardsigmoid>;
-export const Hardswish = layer<[inplace?: boolean], Unary>()('Hardswish', inplace, {
+export const Hardswish = layer<[inplace?: boolean], ValueLayer>()('Hardswish', inplace, {
   forward(input) {
     return F.hardswish(input, this.inplace);
   },
@@ -172,7 +169,7 @@ export const GLU = layer<[dim?: number]>()(
   },
 );
 export type GLU = InstanceType<typeof GLU>;
-export const GELU = layer<[approximate?: 'none' | 'tanh'], Unary>()(
+export const GELU = layer<[approximate?: 'none' | 'tanh'], ValueLayer>()(
   'GELU',
   { approximate: text<'none' | 'tanh'>('none', ['none', 'tanh']) },
   {
@@ -183,7 +180,7 @@ export const GELU = layer<[approximate?: 'none' | 'tanh'], Unary>()(
   },
 );
 export type GELU = InstanceType<typeof GELU>;
-export const Hardshrink = layer<[lambd?: number], Unary>()(
+export const Hardshrink = layer<[lambd?: number], ValueLayer>()(
   'Hardshrink',
   { lambd: float(0.5) },
   {
@@ -194,7 +191,7 @@ export const Hardshrink = layer<[lambd?: number], Unary>()(
   },
 );
 export type Hardshrink = InstanceType<typeof Hardshrink>;
-export const Softshrink = layer<[lambd?: number], Unary>()(
+export const Softshrink = layer<[lambd?: number], ValueLayer>()(
   'Softshrink',
   { lambd: float(0.5) },
   {
@@ -205,7 +202,7 @@ export const Softshrink = layer<[lambd?: number], Unary>()(
   },
 );
 export type Softshrink = InstanceType<typeof Softshrink>;
-export const Softplus = layer<[beta?: number, threshold?: number], Unary>()(
+export const Softplus = layer<[beta?: number, threshold?: number], ValueLayer>()(
   'Softplus',
   { beta: num(1), threshold: num(20) },
   {
@@ -219,7 +216,7 @@ export type Softplus = InstanceType<typeof Softplus>;
 
 const dim = { dim: orNull(int()) };
 const softmax = (name: string, extra: string) =>
-  layer<[dim?: number | null], Unary>()(name, dim, {
+  layer<[dim?: number | null], ValueLayer>()(name, dim, {
     forward(input) {
       const op = name.charAt(0).toLowerCase() + name.slice(1);
       // Without a dimension the functional form chooses one, with a warning.
@@ -233,7 +230,7 @@ export const LogSoftmax = softmax('LogSoftmax', 'dim={dim}');
 export type LogSoftmax = InstanceType<typeof LogSoftmax>;
 export const Softmin = softmax('Softmin', 'dim={dim}');
 export type Softmin = InstanceType<typeof Softmin>;
-export const Softmax2d = layer<[], Unary>()(
+export const Softmax2d = layer<[], ValueLayer>()(
   'Softmax2d',
   {},
   {

@@ -1,12 +1,9 @@
 /** Distances and similarities of pairs of vectors. */
-import type { Tensor } from '../tensor/tensor';
 import { flag, float, int, num } from './arguments';
-import { layer } from './layer';
+import { layer, type PairLayer } from './layer';
 import { F } from './ops';
 
-type OfTwo = (x1: Tensor, x2: Tensor) => Tensor;
-
-export const PairwiseDistance = layer<[p?: number, eps?: number, keepdim?: boolean], OfTwo>()(
+export const PairwiseDistance = layer<[p?: number, eps?: number, keepdim?: boolean], PairLayer>()(
   'PairwiseDistance',
   { p: num(2), eps: float(1e-6), keepdim: flag(false) },
   {
@@ -17,7 +14,7 @@ export const PairwiseDistance = layer<[p?: number, eps?: number, keepdim?: boole
 );
 export type PairwiseDistance = InstanceType<typeof PairwiseDistance>;
 
-export const CosineSimilarity = layer<[dim?: number, eps?: number], OfTwo>()(
+export const CosineSimilarity = layer<[dim?: number, eps?: number], PairLayer>()(
   'CosineSimilarity',
   { dim: int(1), eps: float(1e-8) },
   {

@@ -1,13 +1,12 @@
 /** Dropout. */
-import type { SameCall } from '../../types/algebra';
 import { argumentError } from '../errors/errors';
 import { flag, float, nameOf } from './arguments';
-import { layer } from './layer';
+import { layer, type ValueLayer } from './layer';
 import { F } from './ops';
 
 const dropout = (name: string) => {
   const op = name.charAt(0).toLowerCase() + name.slice(1);
-  return layer<[p?: number, inplace?: boolean], SameCall>()(
+  return layer<[p?: number, inplace?: boolean], ValueLayer>()(
     name,
     { p: float(0.5), inplace: flag(false) },
     {

@@ -1,4 +1,5 @@
 /** Classes of regular modules, made from their arguments and the function that they call. */
+import type { LayerGives, LayerTakes, Same } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, made, read, type Spec, type Values } from './arguments';
 import { takesInputs } from './hooks';
@@ -8,19 +9,47 @@ import { aten } from './ops';
 import { Parameter } from './parameter';
 import { snakeCase } from './python';
 
-/** A module with a forward of this type. */
-export interface Layer<F extends (...args: any[]) => any> extends Module {
-  forward: F;
+/** A layer of one tensor. In these interfaces `forward` is a method, so that a class can override it with one. */
+export interface TensorLayer extends Module {
+  forward(input: Tensor): Tensor;
 }
+
+/** A layer that changes only values. */
+export interface ValueLayer extends Module {
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: readonly ['same', 'layer'];
+  forward<T extends Tensor>(input: T): Same<T>;
+}
+
+/** A layer that gives a tensor, or a tensor and indices. */
+export interface IndexingLayer extends Module {
+  forward(input: Tensor): any;
+}
+
+/** A layer or a loss of two tensors. */
+export interface PairLayer extends Module {
+  forward(input: Tensor, other: Tensor): Tensor;
+}
+
+interface RuledLayer<R> extends Module {
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: R;
+  forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
+}
+/**
+ * The layer `Bare` with a `forward` that follows a rule of shapes. Its arguments cannot be changed, as its shapes would not be
+ * right.
+ */
+export type Shaped<Bare, R> = RuledLayer<R> & Readonly<Omit<Bare, keyof Module>>;
 
 /** The class of a module whose arguments are its properties. */
-export interface LayerClass<P extends unknown[], S extends Spec, F extends (...args: any[]) => any> {
-  new (...args: Args<P, S>): Layer<F> & Values<S>;
-  readonly prototype: Layer<F> & Values<S>;
+export interface LayerClass<P extends unknown[], S extends Spec, L extends Module> {
+  new (...args: Args<P, S>): L & Values<S>;
+  readonly prototype: L & Values<S>;
 }
 
-export interface LayerParts<S extends Spec, F extends (...args: any[]) => any> {
-  forward(this: Values<S> & Module, ...args: Parameters<F>): ReturnType<F>;
+export interface LayerParts<S extends Spec, L extends Module> {
+  forward(this: Values<S> & Module, ...args: Parameters<L['forward']>): ReturnType<L['forward']>;
   /** `extraRepr`: text with `{name}` for a value as Python prints it. */
   readonly extra?: string | ((values: Values<S>) => string);
   /** How many inputs `forward` takes, if it does not declare them one by one. */
@@ -48,14 +77,14 @@ export function assign(module: Module, spec: Spec, values: Record<string, unknow
   }
 }
 
-/** A class with the arguments `P`, called as `F`: `layer<P, F>()(name, spec, parts)`. */
+/** A class with the arguments `P` whose instances are `L`: `layer<P, L>()(name, spec, parts)`. */
 export const layer =
-  <P extends unknown[], F extends (...args: any[]) => any = (input: Tensor) => Tensor>() =>
+  <P extends unknown[], L extends Module = TensorLayer>() =>
   <S extends Spec>(
     name: string,
     spec: S,
-    { forward, extra = '', init, inputs }: LayerParts<S, F>,
-  ): LayerClass<P, S, F> => {
+    { forward, extra = '', init, inputs }: LayerParts<S, L>,
+  ): LayerClass<P, S, L> => {
     const cls = class extends Module {
       constructor(...passed: unknown[]) {
         super();
@@ -70,7 +99,7 @@ export const layer =
     Object.defineProperty(cls, 'name', { value: name });
     Object.defineProperty(cls.prototype, 'forward', { value: forward, writable: true, configurable: true });
     takesInputs(cls, inputs);
-    return cls as unknown as LayerClass<P, S, F>;
+    return cls as unknown as LayerClass<P, S, L>;
   };
 
 /** A new parameter without values. */

@@ -17,15 +17,16 @@ import {
   type Values,
 } from './arguments';
 import { PairwiseDistance } from './distances';
-import { layer } from './layer';
+import { layer, type PairLayer } from './layer';
 import { Module, name as pythonNames } from './module';
 import { F } from './ops';
 
 export type Reduction = 'none' | 'mean' | 'sum';
 type Old = boolean | null;
 type OldArgs = [sizeAverage?: Old, reduce?: Old, reduction?: Reduction];
-type OfTwo = (input: Tensor, target: Tensor) => Tensor;
-type OfThree = (first: Tensor, second: Tensor, third: Tensor) => Tensor;
+interface TripleLoss extends Module {
+  forward(first: Tensor, second: Tensor, third: Tensor): Tensor;
+}
 
 const reduction = text<Reduction>('mean');
 /** Older names of `reduction`. */
@@ -45,16 +46,16 @@ function reductionOf(module: Module & { sizeAverage?: unknown; reduce?: unknown;
 }
 
 const loss =
-  <P extends unknown[], C extends (...args: any[]) => Tensor>() =>
+  <P extends unknown[], L extends Module = PairLayer>() =>
   <S extends Spec>(
     name: string,
     spec: S,
-    run: (options: Values<S> & { reduction: Reduction }, ...args: Parameters<C>) => Tensor,
+    run: (options: Values<S> & { reduction: Reduction }, ...args: Parameters<L['forward']>) => Tensor,
     init: (module: Values<S> & Module) => void = () => {},
   ) =>
-    layer<P, C>()(name, spec, {
-      forward(...args: Parameters<C>) {
-        return run(this as unknown as Values<S> & { reduction: Reduction }, ...args) as ReturnType<C>;
+    layer<P, L>()(name, spec, {
+      forward(...args: Parameters<L['forward']>) {
+        return run(this as unknown as Values<S> & { reduction: Reduction }, ...args) as ReturnType<L['forward']>;
       },
       inputs: run.length - 1,
       init(module) {
@@ -65,7 +66,7 @@ const loss =
 
 /** A loss of two tensors whose function has the options `names`. */
 const ofTwo = <P extends unknown[], S extends Spec>(name: string, op: string, spec: S, names: readonly string[] = []) =>
-  loss<P, OfTwo>()(name, spec, (module, input, target) => {
+  loss<P>()(name, spec, (module, input, target) => {
     const options: Record<string, unknown> = { reduction: module.reduction };
     for (const key of names) options[key] = (module as Record<string, unknown>)[key];
     return F[op](input, target, options);
@@ -158,7 +159,7 @@ export const HingeEmbeddingLoss = ofTwo<[margin?: number, ...OldArgs], typeof hi
 );
 export type HingeEmbeddingLoss = InstanceType<typeof HingeEmbeddingLoss>;
 const multiMargin = { p: int(1), margin: float(1), weight: buffer, ...plain };
-export const MultiMarginLoss = loss<[p?: number, margin?: number, weight?: Tensor | null, ...OldArgs], OfTwo>()(
+export const MultiMarginLoss = loss<[p?: number, margin?: number, weight?: Tensor | null, ...OldArgs]>()(
   'MultiMarginLoss',
   multiMargin,
   ({ p, margin, weight, reduction }, input, target) =>
@@ -172,7 +173,7 @@ export const MultiMarginLoss = loss<[p?: number, margin?: number, weight?: Tenso
 export type MultiMarginLoss = InstanceType<typeof MultiMarginLoss>;
 
 const gaussian = { full: flag(false), eps: float(1e-6), reduction };
-export const GaussianNLLLoss = loss<[full?: boolean, eps?: number, reduction?: Reduction], OfThree>()(
+export const GaussianNLLLoss = loss<[full?: boolean, eps?: number, reduction?: Reduction], TripleLoss>()(
   'GaussianNLLLoss',
   gaussian,
   ({ full, eps, reduction }, input, target, variance) =>
@@ -181,7 +182,7 @@ export const GaussianNLLLoss = loss<[full?: boolean, eps?: number, reduction?: R
 export type GaussianNLLLoss = InstanceType<typeof GaussianNLLLoss>;
 const pairs = { margin: float(0), ...plain };
 const ofPairs = (name: string, op: string) =>
-  loss<[margin?: number, ...OldArgs], OfThree>()(name, pairs, ({ margin, reduction }, a, b, target) =>
+  loss<[margin?: number, ...OldArgs], TripleLoss>()(name, pairs, ({ margin, reduction }, a, b, target) =>
     F[op](a, b, target, { margin, reduction }),
   );
 export const CosineEmbeddingLoss = ofPairs('CosineEmbeddingLoss', 'cosineEmbeddingLoss');
@@ -191,7 +192,7 @@ export type MarginRankingLoss = InstanceType<typeof MarginRankingLoss>;
 const triplet = { margin: float(1), p: num(2), eps: float(1e-6), swap: flag(false), ...plain };
 export const TripletMarginLoss = loss<
   [margin?: number, p?: number, eps?: number, swap?: boolean, ...OldArgs],
-  OfThree
+  TripleLoss
 >()('TripletMarginLoss', triplet, ({ margin, p, eps, swap, reduction }, anchor, positive, negative) =>
   F.tripletMarginLoss(anchor, positive, negative, { margin, p, eps, swap, reduction }),
 );
@@ -205,7 +206,7 @@ const distanceFunction: Kind<Distance | null> = orNull({
 const withDistance = { distanceFunction, margin: float(1), swap: flag(false), reduction };
 export const TripletMarginWithDistanceLoss = loss<
   [distanceFunction?: Distance | null, margin?: number, swap?: boolean, reduction?: Reduction],
-  OfThree
+  TripleLoss
 >()(
   'TripletMarginWithDistanceLoss',
   withDistance,
@@ -219,10 +220,13 @@ pythonNames(TripletMarginWithDistanceLoss, { distanceFunction: 'distance_functio
 export type TripletMarginWithDistanceLoss = InstanceType<typeof TripletMarginWithDistanceLoss>;
 type Lengths = Tensor | readonly number[];
 const ctc = { blank: int(0), reduction, zeroInfinity: flag(false) };
-export const CTCLoss = loss<
-  [blank?: number, reduction?: Reduction, zeroInfinity?: boolean],
-  (logProbs: Tensor, targets: Tensor, inputLengths: Lengths, targetLengths: Lengths) => Tensor
->()('CTCLoss', ctc, ({ blank, reduction, zeroInfinity }, logProbs, targets, inputLengths, targetLengths) =>
-  F.ctcLoss(logProbs, targets, inputLengths, targetLengths, { blank, reduction, zeroInfinity }),
+interface SequenceLoss extends Module {
+  forward(logProbs: Tensor, targets: Tensor, inputLengths: Lengths, targetLengths: Lengths): Tensor;
+}
+export const CTCLoss = loss<[blank?: number, reduction?: Reduction, zeroInfinity?: boolean], SequenceLoss>()(
+  'CTCLoss',
+  ctc,
+  ({ blank, reduction, zeroInfinity }, logProbs, targets, inputLengths, targetLengths) =>
+    F.ctcLoss(logProbs, targets, inputLengths, targetLengths, { blank, reduction, zeroInfinity }),
 );
 export type CTCLoss = InstanceType<typeof CTCLoss>;

@@ -4,12 +4,11 @@ import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { buffer, flag, int, intOrInts, ints, type Kind, nameOf, num, numOrNums, orNull } from './arguments';
 import { demandTensor } from './inputs';
-import { layer } from './layer';
+import { type IndexingLayer, layer } from './layer';
 import { type Module, name as pythonNames } from './module';
 import { F } from './ops';
 
 type Size = number | number[];
-type Pooled = (input: Tensor) => any;
 
 const maxPool = (dims: number) =>
   layer<
@@ -21,7 +20,7 @@ const maxPool = (dims: number) =>
       returnIndices?: boolean,
       ceilMode?: boolean,
     ],
-    Pooled
+    IndexingLayer
   >()(
     `MaxPool${dims}d`,
     {
@@ -51,11 +50,11 @@ export type MaxPool2d = InstanceType<typeof MaxPool2d>;
 export const MaxPool3d = maxPool(3);
 export type MaxPool3d = InstanceType<typeof MaxPool3d>;
 
+interface UnpoolLayer extends Module {
+  forward(input: Tensor, indices: Tensor, outputSize?: readonly number[] | null): Tensor;
+}
 const maxUnpool = (dims: number) =>
-  layer<
-    [kernelSize: Size, stride?: Size | null, padding?: Size],
-    (input: Tensor, indices: Tensor, outputSize?: readonly number[] | null) => Tensor
-  >()(
+  layer<[kernelSize: Size, stride?: Size | null, padding?: Size], UnpoolLayer>()(
     `MaxUnpool${dims}d`,
     { kernelSize: ints(dims), stride: orNull(ints(dims)), padding: ints(dims, 0) },
     {
@@ -221,7 +220,7 @@ export const AdaptiveAvgPool3d = adaptiveAvg(3);
 export type AdaptiveAvgPool3d = InstanceType<typeof AdaptiveAvgPool3d>;
 
 const adaptiveMax = (dims: number) =>
-  layer<[outputSize: OutputSize, returnIndices?: boolean], Pooled>()(
+  layer<[outputSize: OutputSize, returnIndices?: boolean], IndexingLayer>()(
     `AdaptiveMaxPool${dims}d`,
     { outputSize: outputSize(dims), returnIndices: flag(false) },
     {
@@ -249,7 +248,7 @@ const fractional = (dims: number) => {
       returnIndices?: boolean,
       randomSamples?: Tensor | null,
     ],
-    Pooled
+    IndexingLayer
   >()(
     name,
     {

@@ -1,16 +1,12 @@
 /** The types of padding, upsampling, GLU and instance norms: the constructors that keep what shapes depend on. */
-import type { LayerCall, LayerGives, LayerTakes } from '../../types/algebra';
+import type { LayerGives, LayerTakes } from '../../types/algebra';
 import type { DTypeLike } from '../../types/base';
 import type { Tensor } from '../tensor/tensor';
 import * as activations from './activations';
-import type { Layer } from './layer';
-import type { Module } from './module';
+import type { Shaped } from './layer';
 import * as norm from './normalization';
 import * as padding from './padding';
 import * as vision from './vision';
-
-/** The layer with another type of `forward`. Its arguments cannot be changed, as its shapes would not be right. */
-type Shaped<Bare, R> = Layer<LayerCall<R>> & Readonly<Omit<Bare, keyof Module>>;
 
 type Bare = new (...passed: any[]) => unknown;
 /** A class whose first overload is the shaped one; the others are those that it has. */

@@ -1,7 +1,5 @@
 /** The types of pooling layers: the constructors that keep the arguments on which shapes depend. */
-import type { LayerCall } from '../../types/algebra';
-import type { Layer } from './layer';
-import type { Module } from './module';
+import type { Shaped } from './layer';
 import * as pooling from './pooling';
 
 export {
@@ -15,9 +13,6 @@ export {
 type Rank = 1 | 2 | 3;
 type Size = number | readonly number[];
 type OutputSize = number | null | readonly (number | null)[];
-
-/** The layer with another type of `forward`. Its arguments cannot be changed, as its shapes would not be right. */
-type Shaped<Bare, R> = Layer<LayerCall<R>> & Readonly<Omit<Bare, keyof Module>>;
 
 /** "MaxPool2d(2)" */
 type Text<Name extends string, K> = K extends number ? (number extends K ? Name : `${Name}(${K})`) : Name;

@@ -1,5 +1,5 @@
 /** The types of layers: the constructors that keep the arguments on which shapes depend. */
-import type { LayerCall, LayerGives, LayerTakes, Linked } from '../../types/algebra';
+import type { LayerGives, LayerTakes, Linked } from '../../types/algebra';
 import type { Difference } from '../../types/algebra/number';
 import type { DType, DTypeLike } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
@@ -7,7 +7,7 @@ import type { Tensor } from '../tensor/tensor';
 import * as containers from './containers';
 import * as embedding from './embedding';
 import type { ModuleLike } from './given';
-import type { Layer } from './layer';
+import type { Shaped } from './layer';
 import * as linear from './linear';
 import type { Module } from './module';
 import * as norm from './normalization';
@@ -19,9 +19,6 @@ interface Factory {
   device?: string | null | undefined;
   dtype?: DTypeLike | null | undefined;
 }
-
-/** The layer with another type of `forward`. Its arguments cannot be changed, as its shapes would not be right. */
-type Shaped<Bare, R> = Layer<LayerCall<R>> & Readonly<Omit<Bare, keyof Module>>;
 
 /** `_Own` is not used. A class can extend one whose generic constructors all need a type: others change what the base is. */
 interface FlattenClass {

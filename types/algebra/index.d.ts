@@ -14,12 +14,10 @@ export type * from './dtype';
 export type { AnyParts, Cat, Cats, Chunk, PromoteAll, Split, Splits, Stack, Stacks, Unbind } from './join';
 export type {
   HasRule,
-  LayerCall,
   LayerGives,
   LayerRule,
   LayerTakes,
   Same,
-  SameCall,
   StatesGiven,
   StepsGiven,
 } from './layers';

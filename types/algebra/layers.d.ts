@@ -176,14 +176,4 @@ export type StatesGiven<T extends Tensor, Count extends number, Size extends num
 /** The result of a layer that changes only values. */
 export type Same<T extends Tensor> = TensorOf<DTypeOf<T>, ShapeOf<T>>;
 
-/** The `forward` of a layer of the rule. */
-export interface LayerCall<R> extends HasRule<R> {
-  <T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;
-}
-
-/** The `forward` of a layer that changes only values. */
-export interface SameCall extends HasRule<readonly ['same', 'layer']> {
-  <T extends Tensor>(input: T): Same<T>;
-}
-
 export {};

@@ -1,7 +1,7 @@
 /** Layers in sequence: the result of each goes to the next. */
 import type { Tensor } from '../../lib/tensor/tensor';
 import type { ShapeError } from './core';
-import type { LayerOut, NameOf } from './layers';
+import type { HasRule, LayerOut, NameOf } from './layers';
 
 /** What has a call. */
 interface Called<G> {
@@ -10,8 +10,7 @@ interface Called<G> {
 
 /** The rule of a layer, or `unknown`: a class that extends a layer may have a `forward` of its own, whose result is `any`. */
 type RuleOf<M> = M extends Called<infer G> ? (0 extends 1 & G ? unknown : RuleIn<M>) : unknown;
-type RuleIn<M> = M extends { readonly _rule?: infer R } ? (unknown extends R ? RuleOfCall<M> : R) : RuleOfCall<M>;
-type RuleOfCall<M> = M extends { forward: { readonly _rule?: infer R } } ? R : unknown;
+type RuleIn<M> = M extends HasRule<infer R> ? R : unknown;
 
 /** The tensor after one module, or an error. Other modules say what they give in the type of their `forward`. */
 type After<T extends Tensor, M> =

@@ -109,6 +109,27 @@ class AnyLinear extends nn.Linear {
     return super.forward(input).sum();
   }
 }
+class Twice extends nn.ReLU {
+  override forward(input: torch.Tensor): any {
+    return torch.cat([super.forward(input), input], 1);
+  }
+}
+class Focal extends nn.CrossEntropyLoss {
+  override forward(input: torch.Tensor, target: torch.Tensor): torch.Tensor {
+    return super.forward(input, target).exp();
+  }
+}
+class Rows extends nn.AvgPool1d {
+  override forward(input: torch.Tensor): torch.Tensor {
+    return super.forward(input).flatten(1);
+  }
+}
+export const focalDynamic = new Focal({ reduction: 'none' }).forward(
+  rows,
+  torch.zeros([rows.length], { dtype: 'int64' }),
+);
+export const ownPoolDynamic = new nn.Sequential(new Rows(2), new nn.Identity()).forward(signal);
+export const sequentialTwiceDynamic: torch.Tensor = new nn.Sequential(new Twice(), new nn.Linear(24, 2)).forward(rows);
 export const sequential = head.forward(rows);
 export const sequentialImage = cnn.forward(image);
 export const sequentialNested = new nn.Sequential(new nn.Sequential(new nn.ReLU(), head), new nn.Linear(5, 2)).forward(
