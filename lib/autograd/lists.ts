@@ -1,7 +1,7 @@
 /** Arguments of torch.autograd's functions: a single tensor counts as a list of one. Lists are read completely first. */
 import { isOptions, ownOptions } from '../addon/options';
-import { argumentError, codedError, refusal } from '../errors/errors';
-import { bodyNow, isPendingTensor } from '../tensor/pending';
+import { argumentError, refusal } from '../errors/errors';
+import { requireComputed } from '../tensor/pending';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
 /** One tensor, or any iterable of them. */
@@ -11,13 +11,7 @@ const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as Iterable<unknown>)[Symbol.iterator] === 'function';
 
 /** These functions run the engine at once. What torch.run can record is `backward()` of a tensor. */
-function requireThere(fn: string, argument: string, element: unknown): void {
-  if (!isPendingTensor(element)) return;
-  bodyNow()?.refuse?.(`it calls ${fn}`);
-  const expected = 'a Tensor that is not pending, got one: await it first, or call backward() of the tensor';
-  const message = `${fn}: argument '${argument}': expected ${expected}`;
-  throw Object.assign(codedError(Error, 'ERR_TORCH_PENDING', message), { op: fn, argument });
-}
+const INSTEAD = 'await it first, or call backward() of the tensor';
 
 function elementsOf<T>(
   fn: string,
@@ -27,14 +21,14 @@ function elementsOf<T>(
   is: (element: unknown) => boolean,
 ) {
   if (isTensor(value)) {
-    requireThere(fn, argument, value);
+    requireComputed(fn, argument, value, INSTEAD);
     return [value as T];
   }
   if (!isIterable(value)) throw argumentError(fn, argument, `a Tensor or a list of ${expected}`, value);
   const elements: T[] = [];
   for (const element of value) {
     if (!is(element)) throw argumentError(fn, `${argument}[${elements.length}]`, expected, element);
-    requireThere(fn, `${argument}[${elements.length}]`, element);
+    requireComputed(fn, `${argument}[${elements.length}]`, element, INSTEAD);
     elements.push((element ?? null) as T);
   }
   return elements;

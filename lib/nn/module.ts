@@ -5,6 +5,7 @@ import { flagOf, ownOptions } from '../addon/options';
 import { markCopy } from '../errors/copies';
 import { argumentError, codedError } from '../errors/errors';
 import type { HookHandle, HookOptions } from '../tensor/hook-list';
+import { requireComputed } from '../tensor/pending';
 import type { SharedTensor } from '../tensor/share';
 import { isTensor, requireLive, type Tensor } from '../tensor/tensor';
 import { cast, conversion, dtypeOf, replaceData, type ToArguments, targetOf } from './conversion';
@@ -19,7 +20,7 @@ import {
   prepareClasses,
   prepareOwn,
 } from './hooks';
-import { Buffer, isUntrained, Parameter, zeroGrads } from './parameter';
+import { Buffer, isUntrained, OUTSIDE, Parameter, zeroGrads } from './parameter';
 import { bringsTensors, defineOwning, demandMember, membersOf, objectsIn, requireFree } from './registration';
 import { loadShared, type SharedModule, sharedOf } from './shared';
 import {
@@ -262,7 +263,10 @@ export class Module {
     const given = typeof options === 'boolean' ? options : ownOptions(fn, options, ['persistent']).persistent;
     const persistent = flagOf(fn, 'persistent', given, true);
     if (tensor !== null && !isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor or null', tensor);
-    if (tensor !== null) requireLive(fn, 'tensor', tensor);
+    if (tensor !== null) {
+      requireComputed(fn, 'tensor', tensor, OUTSIDE);
+      requireLive(fn, 'tensor', tensor);
+    }
     requireFree(this, fn, name, (value) => this._state.buffers.has(name) || isUntrained(value));
     this._state.buffers.set(name, persistent);
     defineOwning(this, name, tensor);

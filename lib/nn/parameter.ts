@@ -9,6 +9,7 @@ import { upTo } from '../errors/arity';
 import { markCopy } from '../errors/copies';
 import { argumentError, disposedError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
+import { refuseReplay, requireComputed, withoutRecording } from '../tensor/pending';
 import { requiring } from '../tensor/requiring';
 import { constructorKey, guard, isTensor, Tensor } from '../tensor/tensor';
 import { type Args, type Factory, factory, flag, intList, made, read } from './arguments';
@@ -21,9 +22,13 @@ export interface ParameterOptions {
   requiresGrad?: boolean | undefined;
 }
 
-/** A second handle of a tensor's memory, without its graph, that no scope owns: the garbage collector does. */
+/** What to do with a pending tensor, from which no parameter or buffer can be made. */
+export const OUTSIDE = 'await it, or make the module outside torch.run';
+
+/** A second handle of a tensor's memory, without its graph, that no scope owns: the garbage collector does. Made at once, also in torch.run. */
 export function held(tensor: Tensor): Tensor {
-  const own = tensor.detach() as Tensor;
+  refuseReplay('it makes a parameter or a buffer');
+  const own = withoutRecording(() => tensor.detach() as Tensor);
   guard(own);
   return own;
 }
@@ -42,6 +47,7 @@ export class Parameter<D extends DType = DType, S extends Shape = Shape> extends
     if (typeof requiresGrad !== 'boolean') {
       throw argumentError('nn.Parameter', 'requiresGrad', 'a boolean', requiresGrad);
     }
+    requireComputed('nn.Parameter', 'tensor', tensor, OUTSIDE);
     if (tensor.disposed) throw disposedError('nn.Parameter', tensor._handle, 'tensor');
     const own = held(tensor);
     super(own._handle, constructorKey);
@@ -74,6 +80,7 @@ export class Buffer<D extends DType = DType, S extends Shape = Shape> extends Te
     const { persistent = true } = ownOptions('nn.Buffer', given, ['persistent']);
     if (!isTensor(tensor)) throw argumentError('nn.Buffer', 'tensor', 'a Tensor', tensor);
     if (typeof persistent !== 'boolean') throw argumentError('nn.Buffer', 'persistent', 'a boolean', persistent);
+    requireComputed('nn.Buffer', 'tensor', tensor, OUTSIDE);
     if (tensor.disposed) throw disposedError('nn.Buffer', tensor._handle, 'tensor');
     const own = held(tensor);
     super(own._handle, constructorKey);

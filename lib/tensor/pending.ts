@@ -141,6 +141,17 @@ export function readNow<T>({ _handle }: Tensor, fn: () => T): T {
   return withoutRecording(fn);
 }
 
+/** Refuses a pending tensor as an argument of a function that needs its memory at once. `instead`: what to do. */
+export function requireComputed(fn: string, argument: string, value: unknown, instead: string): void {
+  if (!isPendingTensor(value)) return;
+  bodyNow()?.refuse?.(`it calls ${fn}`);
+  const message = `${fn}: argument '${argument}': expected a Tensor that is not pending, got one: ${instead}`;
+  throw Object.assign(codedError(Error, 'ERR_TORCH_PENDING', message), { op: fn, argument });
+}
+
+/** For what torch.run can do at once, but a replay of torch.capture would leave out. */
+export const refuseReplay = (why: string): void => body?.refuse?.(why);
+
 /** For functions that call a callback for each element. */
 export function requireNoRecording(name: string): void {
   if (flags[Flag.Recording] === RecordingMode.Off) return;

@@ -152,9 +152,10 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     return wrap(native.storage(handleOf(this, 'storage'))) as Tensor<'uint8', [number]>;
   }
 
-  /** The transpose of a tensor with at most two dimensions: `t()`. */
+  /** The transpose: `t()`. Of more than two dimensions, all in reverse order, with libtorch's warning that this is deprecated. */
   get T(): Tensor<D, Turned<S>> {
-    return tensorOf(this, 'T').t() as Tensor<D, Turned<S>>;
+    const self = tensorOf(this, 'T');
+    return (self._handle > 0 && self.ndim > 2 ? self.numpyT() : self.t()) as Tensor<D, Turned<S>>;
   }
 
   /** The conjugate transpose of a tensor with at most two dimensions. */

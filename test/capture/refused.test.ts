@@ -48,6 +48,8 @@ test('a function that catches what JavaScript refuses runs itself', () => {
   const w = torch.ones([1], { requiresGrad: true });
   const calls: [RegExp, (a: any) => unknown][] = [
     [/^it calls keep$/, (a) => torch.keep(a.neg()).dispose()],
+    [/^it calls nn\.Parameter$/, (a) => new torch.nn.Parameter(a).dispose()],
+    [/^it makes a parameter or a buffer$/, () => new torch.nn.Parameter(w).dispose()],
     [/^it calls autograd\.functional\.\w+$/, (a) => torch.autograd.functional.jacobian((x: any) => x.mul(2), a)],
   ];
   for (const [reason, call] of calls) {

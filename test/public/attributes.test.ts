@@ -111,3 +111,15 @@ it('on other objects, and on disposed and pending tensors, they throw', async ()
   });
   x.dispose();
 });
+
+it('T reverses all dimensions, as in Python', () => {
+  balanced(() =>
+    torch.scope(() => {
+      for (const shape of [[], [3], [2, 3], [2, 3, 4], [2, 3, 4, 5]]) {
+        const x = torch.rand(shape);
+        expect(x.T.shape).toEqual([...shape].reverse());
+        expect(x.T.T.equal(x)).toBe(true);
+      }
+    }),
+  );
+});

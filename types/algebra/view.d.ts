@@ -205,14 +205,16 @@ type TransposeOf<T extends Tensor, A, B> = Known<T> extends true ? TransposeFrom
 export type Transpose<T extends Tensor, A, B> = Settled<TransposeOf<T, A, B>>;
 export type Transposes<T extends Tensor, A, B> = Refused<TransposeOf<T, A, B>>;
 
-/** t() and T: of at most two dimensions. */
+/** T, and t() of at most two dimensions. */
 export type Turned<S extends Shape> = S extends [infer A extends number, infer B extends number]
   ? [B, A]
   : S extends [infer A extends number]
     ? [A]
     : S extends []
       ? []
-      : Shape;
+      : S extends [infer A extends number, ...infer Rest extends Shape]
+        ? [...Turned<Rest>, A]
+        : Shape;
 export type Turns<T extends Tensor> =
   Known<T> extends true
     ? ShapeOf<T> extends readonly [unknown, unknown, unknown, ...unknown[]]
