@@ -20,8 +20,8 @@ export type FitsIn<K extends Mode, T, Check> = K extends 'now'
     ? Message
     : T | PromiseLike<T>;
 
-/** Lists of promises, which `torch.async` accepts for lists of tensors. */
-export type PromisesIn<K extends Mode> = K extends 'now' ? never : readonly PromiseLike<Tensor>[];
+/** Lists with promises, which `torch.async` accepts for lists of tensors. */
+export type PromisesIn<K extends Mode> = K extends 'now' ? never : readonly (Tensor | PromiseLike<Tensor>)[];
 
 /** What a call returns. */
 export type Result<K extends Mode, R> = K extends When ? Later<K, R> : R;

@@ -1,4 +1,4 @@
-/** Names of dtypes, layouts and memory formats as members of the module: `torch.float32 === 'float32'`. */
+/** Names of dtypes, layouts and memory formats as members of the module: `torch.float32 === 'float32'`. Guards. */
 
 export declare const float16: 'float16';
 export declare const bfloat16: 'bfloat16';

@@ -5,6 +5,9 @@
 // Adds the hand-written methods to Tensor.
 import '../lib/public/methods';
 
+export type { TorchError } from '../lib/errors/errors';
+// The same function as a guard.
+export { isTensor } from '../lib/tensor/tensor';
 export * from '../lib/torch';
 // Hand-written functions take precedence over ops of the same name, except that `full` has the op's signature.
 export { slice } from '../lib/torch';

@@ -2,7 +2,7 @@
 import type { Tensor } from '../lib/tensor/tensor';
 import type { ArrayOf, ElementOf, Nested } from './algebra';
 import type { RowOf, Turned, TurnedEnd } from './algebra/view';
-import type { Device, DType, Layout, Shape } from './base';
+import type { Device, DType, Layout, NamedTuple, Shape } from './base';
 
 /** Whether calls give promises, as in `torch.async`, or, as in `torch.run`, pending results that further ops accept. */
 export type When = 'promise' | 'pending';
@@ -15,9 +15,11 @@ export type Pending<R> = [undefined] extends [R]
   ? R
   : [R] extends [Tensor<infer D, infer S>]
     ? PendingTensor<D, S>
-    : [R] extends [readonly Tensor[]]
-      ? { [I in keyof R]: I extends typeof Symbol.iterator ? () => IterableIterator<PendingTensor> : Element<R[I]> }
-      : Promise<R>;
+    : [R] extends [NamedTuple<infer T extends readonly Tensor[], infer N>]
+      ? NamedTuple<{ [I in keyof T]: Element<T[I]> }, { [Name in keyof N]: Element<N[Name]> }>
+      : [R] extends [readonly Tensor[]]
+        ? { [I in keyof R]: I extends typeof Symbol.iterator ? () => IterableIterator<PendingTensor> : Element<R[I]> }
+        : Promise<R>;
 
 /** The same for the elements of a list. */
 type Element<E> = E extends Tensor<infer D, infer S> ? PendingTensor<D, S> : E;
@@ -121,12 +123,17 @@ export type Arrived<R, Depth extends readonly unknown[] = []> =
       ? R
       : Depth['length'] extends 6
         ? R
-        : R extends Map<infer K, infer V>
-          ? Map<Arrived<K, [...Depth, 0]>, Arrived<V, [...Depth, 0]>>
-          : R extends Set<infer V>
-            ? Set<Arrived<V, [...Depth, 0]>>
-            : R extends object
-              ? R extends { [I in keyof R]: Arrived<R[I], [...Depth, 0]> }
-                ? R
-                : { [I in keyof R]: Arrived<R[I], [...Depth, 0]> }
-              : R;
+        : R extends NamedTuple<infer T, infer N>
+          ? NamedTuple<
+              { [I in keyof T]: Arrived<T[I], [...Depth, 0]> },
+              { [Name in keyof N]: Arrived<N[Name], [...Depth, 0]> }
+            >
+          : R extends Map<infer K, infer V>
+            ? Map<Arrived<K, [...Depth, 0]>, Arrived<V, [...Depth, 0]>>
+            : R extends Set<infer V>
+              ? Set<Arrived<V, [...Depth, 0]>>
+              : R extends object
+                ? R extends { [I in keyof R]: Arrived<R[I], [...Depth, 0]> }
+                  ? R
+                  : { [I in keyof R]: Arrived<R[I], [...Depth, 0]> }
+                : R;

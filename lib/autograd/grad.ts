@@ -31,6 +31,19 @@ export interface GradOptions {
 export interface UsedOptions extends Omit<GradOptions, 'allowUnused'> {
   allowUnused?: false | null | undefined;
 }
+/** The same, with gradients that have the shapes of their inputs. */
+interface OnceOptions extends Omit<UsedOptions, 'isGradsBatched'> {
+  isGradsBatched?: false | undefined;
+}
+/** A gradient has the dtype and shape of its input. */
+type GradientsOf<I> =
+  I extends Tensor<infer D, infer S>
+    ? [Tensor<D, S>]
+    : I extends readonly Tensor[]
+      ? number extends I['length']
+        ? Parts<Tensor>
+        : { -readonly [K in keyof I]: I[K] extends Tensor<infer D, infer S> ? Tensor<D, S> : never }
+      : Parts<Tensor>;
 /** What `grad` takes after its inputs, by position, by name or both. */
 export type GradArgs<O extends GradOptions> =
   | [options?: O]
@@ -159,6 +172,11 @@ function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: b
  * The gradients of `outputs` with respect to each of `inputs`, in their order: Python's `torch.autograd.grad`. Nothing is
  * accumulated into `grad`. An input that the outputs do not depend on is an error, or null with `allowUnused`.
  */
+export function grad<const I extends Tensors>(
+  outputs: Tensors,
+  inputs: I,
+  ...more: GradArgs<OnceOptions>
+): GradientsOf<I>;
 export function grad(outputs: Tensors, inputs: Tensors, ...more: GradArgs<UsedOptions>): Parts<Tensor>;
 export function grad(outputs: Tensors, inputs: Tensors, ...more: GradArgs<GradOptions>): (Tensor | null)[];
 export function grad(named: UsedOptions & { outputs: Tensors; inputs: Tensors }): Parts<Tensor>;

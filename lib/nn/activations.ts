@@ -6,7 +6,7 @@ import { type Args, factory, flag, float, int, num, orNull, read, type Spec, tex
 import { takesInputs } from './hooks';
 import { constant_ } from './init';
 import { demandDims } from './inputs';
-import { type LayerClass, layer, parameter, type ValueLayer } from './layer';
+import { type FloatLayer, type LayerClass, layer, parameter, type ValueLayer } from './layer';
 import type { FactoryArgs } from './linear';
 import { Module } from './module';
 import { aten, F } from './ops';
@@ -28,6 +28,10 @@ const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, V
 /** An activation without arguments. */
 const plain = (name: string, run: (input: Tensor) => any): LayerClass<[], Record<never, never>, ValueLayer> =>
   layer<[], ValueLayer>()(name, {}, { forward: (input) => run(input) });
+
+/** The same, where integers become floats. */
+const floating = (name: string, run: (input: Tensor) => any): LayerClass<[], Record<never, never>, FloatLayer> =>
+  layer<[], FloatLayer>()(name, {}, { forward: (input) => run(input) });
 
 /** An activation with arguments, `inplace` last; `extra` is the text without it. */
 function withInplace<P extends unknown[], S extends Spec & typeof inplace>(
@@ -99,15 +103,15 @@ export const Hardswish = layer<[inplace?: boolean], ValueLayer>()('Hardswish', i
 });
 export type Hardswish = InstanceType<typeof Hardswish>;
 
-export const Sigmoid = plain('Sigmoid', (input) => aten.sigmoid(input));
+export const Sigmoid = floating('Sigmoid', (input) => aten.sigmoid(input));
 export type Sigmoid = InstanceType<typeof Sigmoid>;
-export const Tanh = plain('Tanh', (input) => aten.tanh(input));
+export const Tanh = floating('Tanh', (input) => aten.tanh(input));
 export type Tanh = InstanceType<typeof Tanh>;
 export const LogSigmoid = plain('LogSigmoid', (input) => F.logsigmoid(input));
 export type LogSigmoid = InstanceType<typeof LogSigmoid>;
-export const Softsign = plain('Softsign', (input) => F.softsign(input));
+export const Softsign = floating('Softsign', (input) => F.softsign(input));
 export type Softsign = InstanceType<typeof Softsign>;
-export const Tanhshrink = plain('Tanhshrink', (input) => F.tanhshrink(input));
+export const Tanhshrink = floating('Tanhshrink', (input) => F.tanhshrink(input));
 export type Tanhshrink = InstanceType<typeof Tanhshrink>;
 
 const levels = { threshold: float(), value: float(), ...inplace };

@@ -1,5 +1,5 @@
 /** Classes of regular modules, made from their arguments and the function that they call. */
-import type { LayerGives, LayerTakes, Same } from '../../types/algebra';
+import type { LayerGives, LayerTakes, Same, SameFloat } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, type Factory, made, read, type Spec, type Values } from './arguments';
 import { takesInputs } from './hooks';
@@ -21,6 +21,13 @@ export interface ValueLayer extends Module {
   forward<T extends Tensor>(input: T): Same<T>;
 }
 
+/** A layer that changes only values, of which integers become floats. */
+export interface FloatLayer extends Module {
+  /** For the compiler: what `forward` does with shapes. */
+  readonly _rule?: readonly ['float', 'layer'];
+  forward<T extends Tensor>(input: T): SameFloat<T>;
+}
+
 /** A layer that gives a tensor, or a tensor and indices. */
 export interface IndexingLayer extends Module {
   forward(input: Tensor): any;
@@ -31,7 +38,8 @@ export interface PairLayer extends Module {
   forward(input: Tensor, other: Tensor): Tensor;
 }
 
-interface RuledLayer<R> extends Module {
+/** @internal Exported for the declarations of libraries. */
+export interface RuledLayer<R> extends Module {
   /** For the compiler: what `forward` does with shapes. */
   readonly _rule?: R;
   forward<T extends Tensor>(input: T & LayerTakes<T, R>): LayerGives<T, R>;

@@ -24,7 +24,8 @@ import { F } from './ops';
 export type Reduction = 'none' | 'mean' | 'sum';
 type Old = boolean | null;
 type OldArgs = [sizeAverage?: Old, reduce?: Old, reduction?: Reduction];
-interface TripleLoss extends Module {
+/** @internal Exported for the declarations of libraries. */
+export interface TripleLoss extends Module {
   forward(first: Tensor, second: Tensor, third: Tensor): Tensor;
 }
 
@@ -220,7 +221,8 @@ pythonNames(TripletMarginWithDistanceLoss, { distanceFunction: 'distance_functio
 export type TripletMarginWithDistanceLoss = InstanceType<typeof TripletMarginWithDistanceLoss>;
 type Lengths = Tensor | readonly number[];
 const ctc = { blank: int(0), reduction, zeroInfinity: flag(false) };
-interface SequenceLoss extends Module {
+/** @internal Exported for the declarations of libraries. */
+export interface SequenceLoss extends Module {
   forward(logProbs: Tensor, targets: Tensor, inputLengths: Lengths, targetLengths: Lengths): Tensor;
 }
 export const CTCLoss = loss<[blank?: number, reduction?: Reduction, zeroInfinity?: boolean], SequenceLoss>()(

@@ -50,7 +50,8 @@ export type MaxPool2d = InstanceType<typeof MaxPool2d>;
 export const MaxPool3d = maxPool(3);
 export type MaxPool3d = InstanceType<typeof MaxPool3d>;
 
-interface UnpoolLayer extends Module {
+/** @internal Exported for the declarations of libraries. */
+export interface UnpoolLayer extends Module {
   forward(input: Tensor, indices: Tensor, outputSize?: readonly number[] | null): Tensor;
 }
 const maxUnpool = (dims: number) =>

@@ -165,8 +165,8 @@ type TransposedOf<Rank extends 1 | 2 | 3, In extends number, Out extends number,
   TransposedRule<`ConvTranspose${Rank}d`, Rank, In, Out, K, S, P, O, G, D>
 >[Rank];
 
-/** The last constructor takes what the others do not, such as all arguments by name: shapes are not known then. */
-interface ConvClass<Rank extends 1 | 2 | 3, Bare> {
+/** @internal Exported for the declarations of libraries. The last constructor takes what the others do not, such as all arguments by name: shapes are not known then. */
+export interface ConvClass<Rank extends 1 | 2 | 3, Bare> {
   new <
     const In extends number,
     const Out extends number,
@@ -234,7 +234,8 @@ interface ConvClass<Rank extends 1 | 2 | 3, Bare> {
   readonly prototype: Bare;
 }
 
-interface ConvTransposeClass<Rank extends 1 | 2 | 3, Bare> {
+/** @internal Exported for the declarations of libraries. */
+export interface ConvTransposeClass<Rank extends 1 | 2 | 3, Bare> {
   new <
     const In extends number,
     const Out extends number,

@@ -9,8 +9,8 @@ import * as padding from './padding';
 import * as vision from './vision';
 
 type Bare = new (...passed: any[]) => unknown;
-/** A class whose first overload is the shaped one; the others are those that it has. */
-interface Padding<Name extends string, Rank, Class extends Bare, More extends unknown[] = []> {
+/** @internal Exported for the declarations of libraries. A class whose first overload is the shaped one; the others are those that it has. */
+export interface PaddingClass<Name extends string, Rank, Class extends Bare, More extends unknown[] = []> {
   new <const P extends number | readonly number[]>(
     padding: P,
     ...more: More
@@ -19,7 +19,7 @@ interface Padding<Name extends string, Rank, Class extends Bare, More extends un
   readonly prototype: InstanceType<Class>;
 }
 
-type Constant<Name extends string, Rank, Class extends Bare> = Padding<Name, Rank, Class, [value: number]>;
+type Constant<Name extends string, Rank, Class extends Bare> = PaddingClass<Name, Rank, Class, [value: number]>;
 const as = <T>(made: unknown): T => made as T;
 
 export const ConstantPad1d = as<Constant<'ConstantPad1d', 1, typeof padding.ConstantPad1d>>(padding.ConstantPad1d);
@@ -28,54 +28,55 @@ export const ConstantPad2d = as<Constant<'ConstantPad2d', 2, typeof padding.Cons
 export type ConstantPad2d = padding.ConstantPad2d;
 export const ConstantPad3d = as<Constant<'ConstantPad3d', 3, typeof padding.ConstantPad3d>>(padding.ConstantPad3d);
 export type ConstantPad3d = padding.ConstantPad3d;
-export const ReflectionPad1d = as<Padding<'ReflectionPad1d', 1, typeof padding.ReflectionPad1d>>(
+export const ReflectionPad1d = as<PaddingClass<'ReflectionPad1d', 1, typeof padding.ReflectionPad1d>>(
   padding.ReflectionPad1d,
 );
 export type ReflectionPad1d = padding.ReflectionPad1d;
-export const ReflectionPad2d = as<Padding<'ReflectionPad2d', 2, typeof padding.ReflectionPad2d>>(
+export const ReflectionPad2d = as<PaddingClass<'ReflectionPad2d', 2, typeof padding.ReflectionPad2d>>(
   padding.ReflectionPad2d,
 );
 export type ReflectionPad2d = padding.ReflectionPad2d;
-export const ReflectionPad3d = as<Padding<'ReflectionPad3d', 3, typeof padding.ReflectionPad3d>>(
+export const ReflectionPad3d = as<PaddingClass<'ReflectionPad3d', 3, typeof padding.ReflectionPad3d>>(
   padding.ReflectionPad3d,
 );
 export type ReflectionPad3d = padding.ReflectionPad3d;
-export const ReplicationPad1d = as<Padding<'ReplicationPad1d', 1, typeof padding.ReplicationPad1d>>(
+export const ReplicationPad1d = as<PaddingClass<'ReplicationPad1d', 1, typeof padding.ReplicationPad1d>>(
   padding.ReplicationPad1d,
 );
 export type ReplicationPad1d = padding.ReplicationPad1d;
-export const ReplicationPad2d = as<Padding<'ReplicationPad2d', 2, typeof padding.ReplicationPad2d>>(
+export const ReplicationPad2d = as<PaddingClass<'ReplicationPad2d', 2, typeof padding.ReplicationPad2d>>(
   padding.ReplicationPad2d,
 );
 export type ReplicationPad2d = padding.ReplicationPad2d;
-export const ReplicationPad3d = as<Padding<'ReplicationPad3d', 3, typeof padding.ReplicationPad3d>>(
+export const ReplicationPad3d = as<PaddingClass<'ReplicationPad3d', 3, typeof padding.ReplicationPad3d>>(
   padding.ReplicationPad3d,
 );
 export type ReplicationPad3d = padding.ReplicationPad3d;
-export const ZeroPad1d = as<Padding<'ZeroPad1d', 1, typeof padding.ZeroPad1d>>(padding.ZeroPad1d);
+export const ZeroPad1d = as<PaddingClass<'ZeroPad1d', 1, typeof padding.ZeroPad1d>>(padding.ZeroPad1d);
 export type ZeroPad1d = padding.ZeroPad1d;
-export const ZeroPad2d = as<Padding<'ZeroPad2d', 2, typeof padding.ZeroPad2d>>(padding.ZeroPad2d);
+export const ZeroPad2d = as<PaddingClass<'ZeroPad2d', 2, typeof padding.ZeroPad2d>>(padding.ZeroPad2d);
 export type ZeroPad2d = padding.ZeroPad2d;
-export const ZeroPad3d = as<Padding<'ZeroPad3d', 3, typeof padding.ZeroPad3d>>(padding.ZeroPad3d);
+export const ZeroPad3d = as<PaddingClass<'ZeroPad3d', 3, typeof padding.ZeroPad3d>>(padding.ZeroPad3d);
 export type ZeroPad3d = padding.ZeroPad3d;
-export const CircularPad1d = as<Padding<'CircularPad1d', 1, typeof padding.CircularPad1d>>(padding.CircularPad1d);
+export const CircularPad1d = as<PaddingClass<'CircularPad1d', 1, typeof padding.CircularPad1d>>(padding.CircularPad1d);
 export type CircularPad1d = padding.CircularPad1d;
-export const CircularPad2d = as<Padding<'CircularPad2d', 2, typeof padding.CircularPad2d>>(padding.CircularPad2d);
+export const CircularPad2d = as<PaddingClass<'CircularPad2d', 2, typeof padding.CircularPad2d>>(padding.CircularPad2d);
 export type CircularPad2d = padding.CircularPad2d;
-export const CircularPad3d = as<Padding<'CircularPad3d', 3, typeof padding.CircularPad3d>>(padding.CircularPad3d);
+export const CircularPad3d = as<PaddingClass<'CircularPad3d', 3, typeof padding.CircularPad3d>>(padding.CircularPad3d);
 export type CircularPad3d = padding.CircularPad3d;
 
 interface UpsampleOptions<S, F> {
   size?: S | undefined;
   scaleFactor?: F | undefined;
 }
-interface UpsampleModes {
+/** @internal Exported for the declarations of libraries. */
+export interface UpsampleModes {
   mode?: vision.UpsampleMode | undefined;
   alignCorners?: boolean | null | undefined;
 }
 type Sizes = number | readonly number[] | null;
-/** Without `recomputeScaleFactor`, which does not change shapes, the arguments are those of Python. `_Own`: see `FlattenClass`. */
-interface UpsamplingClass<Name extends string, Class extends Bare, Modes, More extends unknown[]> {
+/** @internal Exported for the declarations of libraries. Without `recomputeScaleFactor`, which does not change shapes, the arguments are those of Python. `_Own`: see `FlattenClass`. */
+export interface UpsamplingClass<Name extends string, Class extends Bare, Modes, More extends unknown[]> {
   new <_Own, const S extends Sizes = null, const F extends Sizes = null>(
     size?: S,
     scaleFactor?: F,
@@ -101,8 +102,8 @@ export const UpsamplingBilinear2d = as<
 >(vision.UpsamplingBilinear2d);
 export type UpsamplingBilinear2d = vision.UpsamplingBilinear2d;
 
-/** `_Own`: see `FlattenClass`. */
-interface GluClass {
+/** @internal Exported for the declarations of libraries. `_Own`: see `FlattenClass`. */
+export interface GluClass {
   new <_Own, const D extends number = -1>(dim?: D): Shaped<activations.GLU, readonly ['half', 'GLU', D]>;
   new (...passed: ConstructorParameters<typeof activations.GLU>): activations.GLU;
   readonly prototype: activations.GLU;
@@ -150,7 +151,8 @@ interface Instances<C extends number, A> {
   2: ShapedInstance2<InstanceRule<2, 3, C, A>>;
   3: ShapedInstance3<InstanceRule<3, 4, C, A>>;
 }
-interface InstanceClass<Rank extends 1 | 2 | 3, Made> {
+/** @internal Exported for the declarations of libraries. */
+export interface InstanceClass<Rank extends 1 | 2 | 3, Made> {
   new <const C extends number, const A extends boolean = false>(
     numFeatures: C,
     eps?: number,

@@ -22,7 +22,8 @@ type Other<Class extends abstract new (...args: any[]) => unknown> = Constructor
 type PoolRule<Name extends string, R extends Rank, K, S, P, D, C> = readonly ['pool', Text<Name, K>, R, K, S, P, D, C];
 type AdaptiveRule<Name extends string, R extends Rank, S> = readonly ['adaptive', Text<Name, S>, R, S];
 
-interface MaxPoolClass<R extends Rank, Class extends abstract new (...args: any[]) => unknown> {
+/** @internal Exported for the declarations of libraries. */
+export interface MaxPoolClass<R extends Rank, Class extends abstract new (...args: any[]) => unknown> {
   new <
     const K extends Size,
     const S extends Size | null = null,
@@ -62,7 +63,8 @@ interface MaxPoolClass<R extends Rank, Class extends abstract new (...args: any[
   readonly prototype: InstanceType<Class>;
 }
 
-interface AvgPoolClass<R extends Rank, Class extends abstract new (...args: any[]) => unknown> {
+/** @internal Exported for the declarations of libraries. */
+export interface AvgPoolClass<R extends Rank, Class extends abstract new (...args: any[]) => unknown> {
   new <
     const K extends Size,
     const S extends Size | null = null,
@@ -93,7 +95,8 @@ interface AvgPoolClass<R extends Rank, Class extends abstract new (...args: any[
   readonly prototype: InstanceType<Class>;
 }
 
-interface LPPoolClass<R extends Rank, Class extends abstract new (...args: any[]) => unknown> {
+/** @internal Exported for the declarations of libraries. */
+export interface LPPoolClass<R extends Rank, Class extends abstract new (...args: any[]) => unknown> {
   new <const K extends Size, const S extends Size | null = null, const C extends boolean = false>(
     normType: number,
     kernelSize: K,
@@ -104,7 +107,8 @@ interface LPPoolClass<R extends Rank, Class extends abstract new (...args: any[]
   readonly prototype: InstanceType<Class>;
 }
 
-interface AdaptivePoolClass<
+/** @internal Exported for the declarations of libraries. */
+export interface AdaptivePoolClass<
   Name extends string,
   R extends Rank,
   Class extends abstract new (

@@ -73,7 +73,8 @@ export interface ShapedLSTM<In extends number, H extends number, L extends numbe
   ): Given<T, H, Two, [hidden: State<T, H, L, F, Two>, cell: State<T, H, L, F, Two>]>;
 }
 
-interface RNNClass {
+/** @internal Exported for the declarations of libraries. */
+export interface RNNClass {
   new <
     const In extends number,
     const H extends number,
@@ -91,7 +92,8 @@ interface RNNClass {
 export const RNN = recurrent.RNN as unknown as RNNClass;
 export type RNN = recurrent.RNN;
 
-interface GRUClass {
+/** @internal Exported for the declarations of libraries. */
+export interface GRUClass {
   new <
     const In extends number,
     const H extends number,
@@ -109,8 +111,8 @@ interface GRUClass {
 export const GRU = recurrent.GRU as unknown as GRUClass;
 export type GRU = recurrent.GRU;
 
-/** Without `projSize`, with which results have another size. */
-interface LSTMClass {
+/** @internal Exported for the declarations of libraries. Without `projSize`, with which results have another size. */
+export interface LSTMClass {
   new <
     const In extends number,
     const H extends number,
@@ -140,7 +142,8 @@ export interface ShapedAttention<Name extends string, E extends number, K extend
     ...more: attention.AttentionInputs
   ): [output: LayerGives<Q, SequenceRule<Name, E>>, weights: Tensor | null];
 }
-interface AttentionClass {
+/** @internal Exported for the declarations of libraries. */
+export interface AttentionClass {
   new <const E extends number, const H extends number, const K extends number = E, const V extends number = E>(
     embedDim: E,
     numHeads: H,
@@ -176,7 +179,8 @@ export interface ShapedEncoderLayer<R> extends layers.TransformerEncoderLayer {
   readonly _rule?: R;
   forward<T extends Tensor>(src: T & LayerTakes<T, R>, ...more: layers.EncoderLayerInputs): LayerGives<T, R>;
 }
-interface EncoderLayerClass {
+/** @internal Exported for the declarations of libraries. */
+export interface EncoderLayerClass {
   new <const D extends number>(
     dModel: D,
     nhead: number,
@@ -204,7 +208,8 @@ export interface ShapedDecoderLayer<Name extends string, Size extends number> ex
     ...more: layers.DecoderInputs
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
-interface DecoderLayerClass {
+/** @internal Exported for the declarations of libraries. */
+export interface DecoderLayerClass {
   new <const D extends number>(
     dModel: D,
     nhead: number,
@@ -234,7 +239,8 @@ type EncoderOf<L> =
       ? ShapedEncoder<SequenceRule<`TransformerEncoder(${D})`, D>>
       : transformer.TransformerEncoder
     : transformer.TransformerEncoder;
-interface EncoderClass {
+/** @internal Exported for the declarations of libraries. */
+export interface EncoderClass {
   new <L extends Module>(encoderLayer: L, ...more: transformer.EncoderArgs): EncoderOf<L>;
   new (...passed: ConstructorParameters<typeof transformer.TransformerEncoder>): transformer.TransformerEncoder;
   readonly prototype: transformer.TransformerEncoder;
@@ -255,7 +261,8 @@ type DecoderOf<L> = L extends { readonly _size?: infer D }
     ? ShapedDecoder<`TransformerDecoder(${D})`, D>
     : transformer.TransformerDecoder
   : transformer.TransformerDecoder;
-interface DecoderClass {
+/** @internal Exported for the declarations of libraries. */
+export interface DecoderClass {
   new <L extends Module>(decoderLayer: L, ...more: transformer.DecoderArgs): DecoderOf<L>;
   new (...passed: ConstructorParameters<typeof transformer.TransformerDecoder>): transformer.TransformerDecoder;
   readonly prototype: transformer.TransformerDecoder;
@@ -272,8 +279,8 @@ export interface ShapedTransformer<Name extends string, Size extends number> ext
     ...more: transformer.TransformerInputs
   ): LayerGives<T, SequenceRule<Name, Size>>;
 }
-/** `_Own`: see `FlattenClass`. */
-interface TransformerClass {
+/** @internal Exported for the declarations of libraries. `_Own`: see `FlattenClass`. */
+export interface TransformerClass {
   new <_Own, const D extends number = 512>(
     dModel?: D,
     nhead?: number,

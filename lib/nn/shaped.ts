@@ -20,8 +20,8 @@ interface Factory {
   dtype?: DTypeLike | null | undefined;
 }
 
-/** `_Own` is not used. A class can extend one whose generic constructors all need a type: others change what the base is. */
-interface FlattenClass {
+/** @internal Exported for the declarations of libraries. `_Own` is not used. A class can extend one whose generic constructors all need a type: others change what the base is. */
+export interface FlattenClass {
   new <_Own, const S extends number = 1, const E extends number = -1>(
     startDim?: S,
     endDim?: E,
@@ -32,7 +32,8 @@ interface FlattenClass {
 export const Flatten = linear.Flatten as unknown as FlattenClass;
 export type Flatten = linear.Flatten;
 
-interface UnflattenClass {
+/** @internal Exported for the declarations of libraries. */
+export interface UnflattenClass {
   new <const D extends number, const S extends readonly number[]>(
     dim: D,
     unflattenedSize: S,
@@ -66,7 +67,8 @@ interface EmbeddingOptions extends Factory {
   scaleGradByFreq?: boolean | undefined;
   sparse?: boolean | undefined;
 }
-interface EmbeddingClass {
+/** @internal Exported for the declarations of libraries. */
+export interface EmbeddingClass {
   new <const Rows extends number, const Dim extends number>(
     numEmbeddings: Rows,
     embeddingDim: Dim,
@@ -118,7 +120,8 @@ interface BatchNorms<C extends number> {
   2: ShapedBatchNorm2d<readonly ['channels', `BatchNorm2d(${C})`, 4, C]>;
   3: ShapedBatchNorm3d<readonly ['channels', `BatchNorm3d(${C})`, 5, C]>;
 }
-interface BatchNormClass<Rank extends 1 | 2 | 3, Bare> {
+/** @internal Exported for the declarations of libraries. */
+export interface BatchNormClass<Rank extends 1 | 2 | 3, Bare> {
   new <const C extends number>(
     numFeatures: C,
     eps?: number,
@@ -166,7 +169,8 @@ interface LayerNormOptions<Eps> extends Factory {
   elementwiseAffine?: boolean | undefined;
   bias?: boolean | undefined;
 }
-interface LayerNormClass {
+/** @internal Exported for the declarations of libraries. */
+export interface LayerNormClass {
   new <const N extends Size>(
     normalizedShape: N,
     eps?: number,
@@ -182,7 +186,8 @@ interface LayerNormClass {
 export const LayerNorm = norm.LayerNorm as unknown as LayerNormClass;
 export type LayerNorm = norm.LayerNorm;
 
-interface RMSNormClass {
+/** @internal Exported for the declarations of libraries. */
+export interface RMSNormClass {
   new <const N extends Size>(
     normalizedShape: N,
     eps?: number | null,
@@ -204,8 +209,8 @@ type GroupNormRule<G extends number, C extends number> = readonly [
   2 | 3 | 4 | 5 | 6 | 7 | 8,
   C,
 ];
-/** Without `affine`: a layer without parameters takes any number of channels. */
-interface GroupNormClass {
+/** @internal Exported for the declarations of libraries. Without `affine`: a layer without parameters takes any number of channels. */
+export interface GroupNormClass {
   new <const G extends number, const C extends number>(
     numGroups: G,
     numChannels: C,
@@ -249,7 +254,8 @@ type SequentialOf<Modules extends readonly Module[]> = number extends Modules['l
   ? containers.Sequential
   : ShapedSequential<readonly ['sequential', 'Sequential', Modules]>;
 
-interface SequentialClass {
+/** @internal Exported for the declarations of libraries. */
+export interface SequentialClass {
   new (): containers.Sequential;
   /** With a TorchScript model in it. The other overloads check the shapes between layers. */
   new <Parts extends readonly ModuleLike[]>(
@@ -286,7 +292,8 @@ type IsShaped<M> = [SizesOf<M>] extends [never]
  */
 type ElementsOf<M extends Module> = true extends IsUnion<M> | IsShaped<M> ? Module : M;
 
-interface ModuleListClass {
+/** @internal Exported for the declarations of libraries. */
+export interface ModuleListClass {
   /** `new nn.ModuleList<nn.Linear>(…)` is a list of linear layers of any sizes. */
   new <M extends Module = Module>(modules?: Iterable<ModuleLike<M>> | null): containers.ModuleList<ElementsOf<M>>;
   readonly prototype: containers.ModuleList;
@@ -305,7 +312,8 @@ export type NamedModuleDict<M> = { get<K extends keyof M>(key: K): M[K] } & cont
 > &
   Named<M, containers.ModuleDict>;
 
-interface ModuleDictClass {
+/** @internal Exported for the declarations of libraries. */
+export interface ModuleDictClass {
   /** The type of each module is known by its name. */
   new <M extends Record<string, Module>>(modules: M & WithNames<M>): NamedModuleDict<M>;
   /** `new nn.ModuleDict<nn.Linear>(…)` has linear layers of any sizes. */

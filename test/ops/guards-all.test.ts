@@ -17,16 +17,16 @@ const { aten } = untyped.ops;
 /** By what Python would do, instead of ending at once: an op of each condition, its call, and what the message says. */
 const direct: Record<string, Record<string, [call: () => unknown, message: string, releases?: string[]]>> = {
   'take the first byte of each number for a bool': {
-    'masked_fill.Scalar': [() => torch.ones([2]).maskedFill(torch.tensor([1, 0]), 0), 'mask: expected'],
+    'masked_fill.Scalar': [() => torch.ones([2]).maskedFill(untyped.tensor([1, 0]), 0), 'mask: expected'],
     'masked_fill.Tensor': [
       () => aten.masked_fill.Tensor(torch.ones([2]), torch.ones([2]), torch.ones([])),
       'got float32',
     ],
     'masked_fill_.Scalar': [
-      () => torch.ones([2]).maskedFill_(torch.tensor([256n, 0n]), 0),
+      () => torch.ones([2]).maskedFill_(untyped.tensor([256n, 0n]), 0),
       'expected bool or uint8 (t.ne(0) makes one), got int64',
     ],
-    'masked_fill_.Tensor': [() => torch.ones([2]).maskedFill_(torch.ones([2]), torch.ones([])), 'mask: expected'],
+    'masked_fill_.Tensor': [() => torch.ones([2]).maskedFill_(untyped.ones([2]), torch.ones([])), 'mask: expected'],
     masked_scatter: [() => torch.ones([2]).maskedScatter(torch.ones([2]), torch.zeros([2])), 'mask: expected'],
     masked_scatter_: [() => torch.ones([2]).maskedScatter_(torch.ones([2]), torch.zeros([2])), 'mask: expected'],
   },

@@ -16,6 +16,8 @@ expectTypeOf(torch.async.sum(a, [1], { keepdim: true, signal })).toEqualTypeOf<P
 expectTypeOf(torch.async.argmax(a, 1)).toEqualTypeOf<Promise<Tensor<'int64', [2]>>>();
 expectTypeOf(torch.async.cat([a, a], 0)).toEqualTypeOf<Promise<Tensor<'float32', [4, 3]>>>();
 expectTypeOf(torch.async.cat([torch.async.relu(a), torch.async.relu(a)])).toExtend<Promise<Tensor>>();
+expectTypeOf(torch.async.cat([a, torch.async.relu(a)])).toExtend<Promise<Tensor>>();
+expectTypeOf(torch.async.sub(1, torch.async.relu(a))).toEqualTypeOf<Promise<Tensor<'float32', [2, 3]>>>();
 expectTypeOf(torch.async.add(a, 1)).toEqualTypeOf<Promise<Tensor<'float32', [2, 3]>>>();
 expectTypeOf(torch.async.add(a as Tensor, b as Tensor)).toEqualTypeOf<Promise<Tensor>>();
 expectTypeOf(torch.async.zeros([2, 3], { dtype: 'int64' })).toEqualTypeOf<Promise<Tensor<'int64', [2, 3]>>>();

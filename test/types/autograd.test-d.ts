@@ -55,9 +55,11 @@ checkpointSequential([(x) => x], 1, a, { segments: 2 });
 
 // Gradients are tensors, unless unused inputs are allowed.
 const { grad } = torch.autograd;
-expectTypeOf(grad(a.sum(), a)[0]).toEqualTypeOf<Tensor>();
-expectTypeOf(grad(a, [a, b], { gradOutputs: a, createGraph: true })[1]).toEqualTypeOf<Tensor>();
-expectTypeOf(grad(a, a, a, true, { createGraph: true })[0]).toEqualTypeOf<Tensor>();
+expectTypeOf(grad(a.sum(), a)).toEqualTypeOf<[typeof a]>();
+expectTypeOf(grad(a, [a, b], { gradOutputs: a, createGraph: true })[1]).toEqualTypeOf<typeof b>();
+expectTypeOf(grad(a, a, a, true, { createGraph: true })[0]).toEqualTypeOf<typeof a>();
+expectTypeOf(grad(a, new Set([a]))[0]).toEqualTypeOf<Tensor>();
+expectTypeOf(grad(a, [a], { gradOutputs: a, isGradsBatched: true })[0]).toEqualTypeOf<Tensor>();
 expectTypeOf(grad({ outputs: a, inputs: [a], materializeGrads: true })[0]).toEqualTypeOf<Tensor>();
 expectTypeOf(grad(a, [a, b], { allowUnused: true })[1]).toEqualTypeOf<Tensor | null>();
 expectTypeOf(grad(a, [a, b], a, { allowUnused: Boolean(any) })[1]).toEqualTypeOf<Tensor | null>();

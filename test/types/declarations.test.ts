@@ -41,11 +41,14 @@ test('without annotations, from an installed package', () => {
   expect(written).toMatch(/batches: torch\.utils\.data\.DataLoader<number\[\], number, number\[\]>/);
 }, 600_000);
 
-test('every class of torch.nn and torch.optim can be extended', () => {
+test('every class of torch.nn and torch.optim can be extended, and exported as a value', () => {
   const lines = (['nn', 'optim'] as const).flatMap((part) =>
     Object.entries(torch[part])
       .filter(([name, value]) => typeof value === 'function' && /^[A-Z]/.test(name))
-      .map(([name]) => `export class ${part}${name} extends torch.${part}.${name} {}`),
+      .flatMap(([name]) => [
+        `export class ${part}${name} extends torch.${part}.${name} {}`,
+        `export const its${part}${name} = torch.${part}.${name};`,
+      ]),
   );
   expect(lines.length).toBeGreaterThan(150);
   expect(compiled(["import torch from 'libtorch-node';", ...lines].join('\n')).errors).toEqual([]);

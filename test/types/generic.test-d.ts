@@ -161,3 +161,14 @@ export function convolve<B extends number, C extends number>(
 ): Tensor<'float32', [B, 4, 6, 6]> {
   return torch.conv2d(x, weight);
 }
+
+declare const value: unknown;
+if (torch.isTensor(value)) value.sum();
+export const codeOf = (error: unknown): string => (error as torch.TorchError).code;
+// dtypes that are type parameters are not known, so not refused.
+export const anyDType = <D extends torch.DType>(x: torch.Tensor<D, [2, 3]>) => [
+  new torch.nn.Linear(3, 4).forward(x),
+  x.mean().add_(1.5).div_(2),
+  x.softmax(1).sqrt_(),
+];
+export const eitherOperand = (x: torch.Tensor<'float32', [2]>, y: torch.Tensor | number) => x.mul_(y).div_(y);

@@ -1,4 +1,4 @@
-/** Ordinary programs compile under all of the compiler's stricter options. */
+/** Ordinary programs compile under all of the compiler's stricter options, and without them. */
 import * as path from 'node:path';
 import * as ts from 'typescript';
 import { ROOT } from '../support/torch';
@@ -11,6 +11,7 @@ test.each<[string, ts.CompilerOptions]>([
     'noUncheckedIndexedAccess and exactOptionalPropertyTypes',
     { noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
   ],
+  ['strict: false, as Next.js writes it', { strict: false }],
 ])(
   'with %s',
   (_name, stricter) => {

@@ -51,6 +51,20 @@ expectTypeOf(result).resolves.toExtend<{
 expectTypeOf(torch.run((t) => t.relu(a))).toEqualTypeOf<Promise<Tensor<'float32', [2, 3]>>>();
 expectTypeOf(torch.run(async (t) => ((await t.equal(a, a)) ? t.relu(a) : null))).resolves.toExtend<Tensor | null>();
 
+// Several results stay a named tuple.
+const topk = torch.run((t) => ({ largest: t.topk(a, 1), named: t.max(a, 1).values }));
+topk.then(({ largest: [values, indices], named }) => {
+  expectTypeOf(values).toEqualTypeOf<Tensor<'float32', [2, 1]>>();
+  expectTypeOf(indices).toEqualTypeOf<Tensor<'int64', [2, 1]>>();
+  expectTypeOf(named).toExtend<Tensor<'float32', [2]>>();
+});
+torch
+  .run((t) => t.topk(a, 1))
+  .then((found) => {
+    expectTypeOf(found.indices).toEqualTypeOf<Tensor<'int64', [2, 1]>>();
+    for (const one of found) expectTypeOf(one).toExtend<Tensor>();
+  });
+
 const forward = (x: Tensor<'float32', [2, 3]>) => x.matmul(b).relu();
 expectTypeOf(torch.run(() => forward(a))).toEqualTypeOf<Promise<Tensor<'float32', [2, 4]>>>();
 expectTypeOf(torch.run(() => 5)).toEqualTypeOf<Promise<number>>();

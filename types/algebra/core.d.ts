@@ -63,7 +63,8 @@ export type Marks<S extends readonly number[]> = {
   };
 };
 
-/** The marks of 1, -1 and `number`, and of anything that is not a type parameter. */
+/** The marks of 0, 1, -1 and `number`, and of anything that is not a type parameter. */
+export type Zero = { same: <T>() => T extends [0] ? 1 : 2 };
 export type One = { same: <T>() => T extends [1] ? 1 : 2 };
 export type MinusOne = { same: <T>() => T extends [-1] ? 1 : 2 };
 export type AnyDim = { same: <T>() => T extends [number] ? 1 : 2 };

@@ -163,7 +163,7 @@ type RealOfEach<D> = D extends 'complex64'
 export type TruthOf<D> = D extends 'uint8' ? 'uint8' : 'bool';
 
 /** The option `dtype`, or what the op gives without it. */
-export type OptionOr<Option, D> = [Option] extends [never] ? D : Named<Option, D>;
+export type OptionOr<Option, D> = [Option] extends [null | undefined] ? D : Named<Option, D>;
 /** (`Given`, not `Option` itself, or the compiler would infer the option from what a caller does with the result.) */
 type Named<Option, D> = Option extends infer Given extends DType
   ? Given

@@ -4,7 +4,18 @@
  */
 export type * from './at';
 export type * from './broadcast';
-export type { AsIndices, Positive, Sizes, Targets, Within } from './checks';
+export type {
+  AsIndices,
+  AsMask,
+  Floating,
+  FloatingUnless,
+  IntoDType,
+  IntoNumber,
+  Positive,
+  Sizes,
+  Targets,
+  Within,
+} from './checks';
 export type * from './conv';
 export type { AtLeastOne, DTypeOf, FirstOf, Fits, OutOr, ShapeError, ShapeOf, TensorOf } from './core';
 export type * from './create';
@@ -18,6 +29,7 @@ export type {
   LayerRule,
   LayerTakes,
   Same,
+  SameFloat,
   StatesGiven,
   StepsGiven,
 } from './layers';

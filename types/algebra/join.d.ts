@@ -1,7 +1,20 @@
 /** Lists of tensors: joined into one, and one taken apart. */
 import type { Tensor } from '../../lib/tensor/tensor';
 import type { DType, Parts, Shape } from '../base';
-import type { DTypeOf, Known, Mark, Marks, Met, Refused, Settled, ShapeError, ShapeOf, Shown, TensorOf } from './core';
+import type {
+  DTypeOf,
+  Known,
+  Mark,
+  Marks,
+  Met,
+  Refused,
+  Settled,
+  ShapeError,
+  ShapeOf,
+  Shown,
+  TensorOf,
+  Zero,
+} from './core';
 import type { Anonymous, DimAt, IndexOf, Inserted, PlaceOf, Replaced, SizesOf, Without } from './dims';
 import type { Promote } from './dtype';
 import type { Difference, QuotientUp, Sum } from './number';
@@ -60,15 +73,20 @@ type CatShapes<A extends Shape, Others extends Tensors, I> = Others extends read
   ...infer More extends Tensors,
 ]
   ? Known<B> extends true
-    ? Joined2<A, ShapeOf<B>, I> extends infer R
-      ? R extends [...infer L extends Shape]
-        ? CatShapes<L, More, I>
-        : R
-      : never
+    ? IsEmptyStart<B> extends true
+      ? CatShapes<A, More, I>
+      : Joined2<A, ShapeOf<B>, I> extends infer R
+        ? R extends [...infer L extends Shape]
+          ? CatShapes<L, More, I>
+          : R
+        : never
     : CatShapes<Replaced<A, I, number>, More, I>
   : Others extends readonly []
     ? A
     : Replaced<A, I, number>;
+
+/** A tensor of the shape [0], which joins any other. */
+type IsEmptyStart<T extends Tensor> = Marks<ShapeOf<T>> extends readonly [Zero] ? true : false;
 
 /** Of each shape of the first, where it can be one of several. */
 type CatFrom<S extends Shape, Others extends Tensors, Dim> = S extends unknown
@@ -95,7 +113,11 @@ type CatAny<S extends Shape, Dim> = S extends unknown
 
 type CatOf<List, Dim> = List extends readonly [infer A extends Tensor, ...infer Others extends Tensors]
   ? Known<A> extends true
-    ? CatFrom<ShapeOf<A>, Others, Dim>
+    ? IsEmptyStart<A> extends true
+      ? Others extends readonly []
+        ? CatFrom<ShapeOf<A>, [], Dim>
+        : CatOf<Others, Dim>
+      : CatFrom<ShapeOf<A>, Others, Dim>
     : Shape
   : List extends Iterable<infer A extends Tensor>
     ? Known<A> extends true
@@ -213,7 +235,9 @@ type UnbindAt<D extends DType, S extends Shape, I> =
     ? Tensor<D>[]
     : number extends I
       ? Tensor<D>[]
-      : Times<SizesIn<DimAt<S, I>, 1>, TensorOf<D, Without<S, I>>>;
+      : Times<Rows<DimAt<S, I>>, TensorOf<D, Without<S, I>>>;
+/** As many ones as a dimension has rows: none for 0, of which a split is one part. */
+type Rows<Size extends number> = Size extends 0 ? [] : SizesIn<Size, 1>;
 type Times<L extends Shape, X> = { [K in keyof L]: X };
 
 /** Whether the sizes of a split add up to the dimension. */

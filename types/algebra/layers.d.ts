@@ -4,11 +4,12 @@
  */
 import type { Tensor } from '../../lib/tensor/tensor';
 import type { DType, Shape } from '../base';
-import type { AsIndices } from './checks';
+import type { AsIndices, Floating } from './checks';
 import type { AdaptiveOf, ConvOf, ConvTransposeOf, KernelOf, PoolOf } from './conv';
-import type { DTypeOf, Known, Mark, Marks, Met, ShapeError, ShapeOf, Shown, TensorOf } from './core';
+import type { DTypeOf, FirstOf, Known, Late, Mark, Marks, Met, ShapeError, ShapeOf, Shown, TensorOf } from './core';
 import type { Embedding } from './create';
 import type { DimAt } from './dims';
+import type { FloatOf } from './dtype';
 import type { Ruled } from './matmul';
 import type { Quotient } from './number';
 import type { HalfOf, InstanceOf, PadOf, SequenceOf, StatesOf, StepsOf, UpsampleOf } from './resized';
@@ -16,7 +17,11 @@ import type { Through } from './sequential';
 import type { FlattenOf, UnflattenOf } from './view';
 
 /** The kind of a layer, its name and its arguments. */
-export type LayerRule = readonly [kind: keyof Kinds<Tensor, never>, name: string, ...args: unknown[]];
+export type LayerRule = readonly [
+  kind: keyof Kinds<Tensor, never> | 'same' | 'float',
+  name: string,
+  ...args: unknown[],
+];
 
 /** What has a rule. No value has this property. */
 export interface HasRule<R> {
@@ -27,7 +32,6 @@ type Weight<S extends Shape> = Tensor<DType, S>;
 
 /** The kinds of layers: the shape of the result, or an error. */
 interface Kinds<T extends Tensor, A extends readonly unknown[]> {
-  same: ShapeOf<T>;
   linear: A extends readonly [infer In extends number, infer Out extends number]
     ? Ruled<'linear', T, Weight<[Out, In]>>
     : never;
@@ -143,13 +147,29 @@ type TailOf<S extends Shape, Left extends Shape, Sizes> = Sizes extends readonly
 /** The tensor that a layer gives, or an error without the layer's name. */
 export type LayerOut<T extends Tensor, R> = R extends readonly ['sequential', string, infer Modules]
   ? Through<T, Modules>
-  : R extends readonly [infer Kind extends keyof Kinds<Tensor, never>, string, ...infer A]
-    ? Kinds<T, A>[Kind] extends infer S
-      ? S extends ShapeError<infer Message>
-        ? ShapeError<Message>
-        : TensorOf<Kind extends 'embedding' ? DType : DTypeOf<T>, S>
-      : never
-    : Tensor;
+  : R extends readonly ['same', string]
+    ? Late<T, Same<T>>
+    : R extends readonly ['float', string]
+      ? Late<T, SameFloat<T>>
+      : R extends readonly [infer Kind extends keyof Kinds<Tensor, never>, string, ...infer A]
+        ? FirstOf<FloatingFor<Kind, T>, Kinds<T, A>[Kind]> extends infer S
+          ? S extends ShapeError<infer Message>
+            ? ShapeError<Message>
+            : TensorOf<Kind extends 'embedding' ? DType : DTypeOf<T>, S>
+          : never
+        : Tensor;
+
+/** Layers that compute with parameters or statistics take no integers. */
+type FloatingFor<Kind, T extends Tensor> = Kind extends
+  | 'linear'
+  | 'conv'
+  | 'convTranspose'
+  | 'channels'
+  | 'last'
+  | 'sequence'
+  | 'instance'
+  ? Floating<T>
+  : unknown;
 
 export type NameOf<R> = R extends readonly [unknown, infer Name extends string, ...unknown[]] ? Name : string;
 
@@ -175,5 +195,8 @@ export type StatesGiven<T extends Tensor, Count extends number, Size extends num
 
 /** The result of a layer that changes only values. */
 export type Same<T extends Tensor> = TensorOf<DTypeOf<T>, ShapeOf<T>>;
+
+/** The same, where integers become floats. */
+export type SameFloat<T extends Tensor> = TensorOf<FloatOf<DTypeOf<T>>, ShapeOf<T>>;
 
 export {};

@@ -9,9 +9,11 @@ type IndicesOf<S extends Shape, Dims, Seen = never> = Dims extends readonly [inf
   ? IndexOf<S, D> extends infer I
     ? I extends ShapeError<string>
       ? I
-      : [I] extends [Seen]
-        ? ShapeError<`dimension ${D & number} is there twice`>
-        : IndicesOf<S, Rest, Seen | I>
+      : number extends I | Seen
+        ? IndicesOf<S, Rest, number>
+        : [I] extends [Seen]
+          ? ShapeError<`dimension ${D & number} is there twice`>
+          : IndicesOf<S, Rest, Seen | I>
     : never
   : Dims extends readonly []
     ? Seen

@@ -1,6 +1,6 @@
 /** Layers in sequence: the result of each goes to the next. */
 import type { Tensor } from '../../lib/tensor/tensor';
-import type { ShapeError } from './core';
+import type { Mark, Marks, Met, ShapeError } from './core';
 import type { HasRule, LayerOut, NameOf } from './layers';
 
 /** What has a call. */
@@ -47,66 +47,56 @@ export type Through<T extends Tensor, Modules, Seen extends unknown[] = []> = Mo
  * What is known of the tensor between two modules, whatever the input: the size of its last dimension, or of its channels
  * before 1, 2 or 3 others.
  */
-type Link = readonly [place: 'features' | 'channels1' | 'channels2' | 'channels3', size: number];
+type Link = readonly [place: 'features' | 'channels1' | 'channels2' | 'channels3', size: unknown];
 
-/** What a layer demands of its input. */
-type Demanded<R> = R extends readonly ['linear', string, infer In extends number, number]
+/** What a layer demands of its input. (Sizes are inferred without a bound, so that type parameters are decided here.) */
+type Demanded<R> = R extends readonly ['linear', string, infer In, unknown]
   ? ['features', In]
-  : R extends readonly [
-        'conv' | 'convTranspose',
-        string,
-        infer Rank extends 1 | 2 | 3,
-        infer In extends number,
-        ...unknown[],
-      ]
+  : R extends readonly ['conv' | 'convTranspose', string, infer Rank extends 1 | 2 | 3, infer In, ...unknown[]]
     ? [`channels${Rank}`, In]
-    : R extends readonly ['channels', string, 4, infer Size extends number]
+    : R extends readonly ['channels', string, 4, infer Size]
       ? ['channels2', Size]
-      : R extends readonly ['channels', string, 5, infer Size extends number]
+      : R extends readonly ['channels', string, 5, infer Size]
         ? ['channels3', Size]
-        : R extends readonly ['last' | 'sequence', string, infer Size extends number]
+        : R extends readonly ['last' | 'sequence', string, infer Size]
           ? ['features', Size]
           : R extends readonly ['sequential', string, readonly [infer First, ...unknown[]]]
             ? Demanded<RuleOf<First>>
             : unknown;
 
 /** What is known after a layer. */
-type Linking<L, R> = R extends readonly ['linear', string, number, infer Size extends number]
+type Linking<L, R> = R extends readonly ['linear' | 'embedding', string, unknown, infer Size]
   ? ['features', Size]
-  : R extends readonly ['embedding', string, number, infer Size extends number]
-    ? ['features', Size]
-    : R extends readonly [
-          'conv' | 'convTranspose',
-          string,
-          infer Rank extends 1 | 2 | 3,
-          number,
-          infer Size extends number,
-          ...unknown[],
-        ]
-      ? [`channels${Rank}`, Size]
-      : R extends readonly ['same' | 'channels' | 'last' | 'sequence' | 'instance', ...unknown[]]
-        ? L
-        : R extends readonly ['pool' | 'adaptive', string, infer Rank extends 1 | 2 | 3, ...unknown[]]
-          ? L extends readonly [`channels${Rank}`, number]
-            ? L
-            : unknown
-          : R extends readonly ['sequential', string, infer Modules]
-            ? LinkingAll<L, Modules>
-            : unknown;
+  : R extends readonly [
+        'conv' | 'convTranspose',
+        string,
+        infer Rank extends 1 | 2 | 3,
+        unknown,
+        infer Size,
+        ...unknown[],
+      ]
+    ? [`channels${Rank}`, Size]
+    : R extends readonly ['same' | 'float' | 'channels' | 'last' | 'sequence' | 'instance', ...unknown[]]
+      ? L
+      : R extends readonly ['pool' | 'adaptive', string, infer Rank extends 1 | 2 | 3, ...unknown[]]
+        ? L extends readonly [`channels${Rank}`, unknown]
+          ? L
+          : unknown
+        : R extends readonly ['sequential', string, infer Modules]
+          ? LinkingAll<L, Modules>
+          : unknown;
 type LinkingAll<L, Modules> = Modules extends readonly [infer M, ...infer Rest]
   ? LinkingAll<Linking<L, RuleOf<M>>, Rest>
   : L;
 
 /** The text of the error where two sizes at the same place differ. */
 type Clash<L, D> = L extends Link
-  ? D extends readonly [L[0], infer Wanted extends number]
-    ? number extends L[1] | Wanted
-      ? unknown
-      : [L[1]] extends [Wanted]
+  ? D extends readonly [L[0], infer Wanted]
+    ? Marks<[L[1] & number, Wanted & number]> extends [infer X extends Mark, infer Y extends Mark]
+      ? Met<X, Y> extends [infer _]
         ? unknown
-        : [Wanted] extends [L[1]]
-          ? unknown
-          : `expected ${Wanted} ${Word<L[0]>}, got ${L[1]}`
+        : `expected ${Y['dim']} ${Word<L[0]>}, got ${X['dim']}`
+      : unknown
     : unknown
   : unknown;
 type Word<Place> = Place extends 'features' ? 'features' : 'channels';

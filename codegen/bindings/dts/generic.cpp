@@ -76,7 +76,7 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
     const TypeParameter parameter = type_parameter_of(argument);
     shape.type_parameters.push_back(parameter);
     const std::string check = check_of(rule, argument, declaration);
-    if (!check.empty()) shape.checked = true;
+    if (!check.empty()) ++shape.checks;
     const bool tensor = argument.type.base == Base::Tensor && !argument.type.list && !argument.type.nullable;
     const std::string type = check.empty() ? parameter.name
                              : tensor      ? "Fits<" + parameter.name + ", " + check + ">"

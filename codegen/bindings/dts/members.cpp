@@ -29,6 +29,7 @@ std::vector<std::string> forms_of(const CallShape& shape, Mixtures mixtures, boo
 struct Overload {
   const PlannedOp* op = nullptr;
   CallShape shape;
+  bool number_first = false;  // the overload before it, with a number as its first tensor
 };
 
 // The overloads in the order in which they are tried; out-variants are merged into the signature that they extend.
@@ -57,6 +58,14 @@ std::vector<Overload> overloads_of(const Plan& plan, const Group& group, ResultS
     if (out != out_of.end()) add_optional_out(overloads.back().shape, *out->second->declaration);
     if (ruled) name_strings(overloads.back().shape, *plan.spec, *op->declaration);
     if (ruled) accept_device_strings(overloads.back().shape);
+    const bool function = style == ResultStyle::Function && ruled;
+    const auto changed = function ? with_number_first(*plan.spec, *op->declaration) : std::nullopt;
+    if (!changed) continue;
+    overloads.push_back({op, call_shape(*changed, self), true});
+    CallShape& shape = overloads.back().shape;
+    apply_rule(shape, rule_of(*plan.spec, *changed), *changed, self, style);
+    if (out != out_of.end()) add_optional_out(shape, *out->second->declaration);
+    name_strings(shape, *plan.spec, *changed);
   }
   return overloads;
 }
@@ -104,19 +113,51 @@ void add_words(CallShape& shape, const std::vector<CallShape>& overloads) {
   }
 }
 
+bool has_type_parameter(const CallShape& shape, const std::string& name) {
+  return std::any_of(shape.type_parameters.begin(), shape.type_parameters.end(),
+                     [&](const TypeParameter& parameter) { return parameter.name == name; });
+}
+
+// The type of a number in the place of the tensor `name`, or "" where no overload takes one. A number that an overload
+// checks becomes a type parameter of `shape`, if the check needs no others than `shape` has.
+std::string number_for(const std::string& name, const std::vector<CallShape>& overloads, CallShape& shape) {
+  std::string unchecked;
+  for (const CallShape& overload : overloads) {
+    for (const Parameter& parameter : overload.positional) {
+      if (parameter.name != name || parameter.schema_type != "Scalar") continue;
+      unchecked = "Scalar";
+      std::string checked;
+      bool fits = true;
+      for (const TypeParameter& type : overload.type_parameters) {
+        if (parameter.type.rfind(type.name + " & ", 0) == 0) {
+          checked = type.name;
+        } else if (with_word(parameter.type, type.name, "") != parameter.type) {
+          fits = fits && has_type_parameter(shape, type.name);
+        }
+      }
+      if (checked.empty() || !fits) continue;
+      const std::string number = checked + "Number";
+      shape.type_parameters.push_back({number, "Scalar", "", true});
+      return "(" + with_word(parameter.type, checked, number) + ")";
+    }
+  }
+  return unchecked;
+}
+
 // When no overload fits, the compiler reports an error for the last one. So the overload that compares shapes, or else
 // the first, is repeated at the end. Where another overload takes a number instead of a tensor, this form takes both.
 std::string explaining_text(const std::string& js_name, const std::vector<CallShape>& overloads, bool by_hand,
                             bool method) {
-  // The first of those with the fewest required named arguments, which a wrong call usually lacks.
+  // Of those with the fewest required named arguments, which a wrong call usually lacks, the one with the most checks.
   const auto demanded = [](const CallShape& overload) {
     const auto& named = overload.named;
     return std::count_if(named.begin(), named.end(), [](const Parameter& parameter) { return !parameter.optional; });
   };
   auto checked = overloads.end();
   for (auto overload = overloads.begin(); overload != overloads.end(); ++overload) {
-    if (!overload->checked && overload->spread_parameter.empty()) continue;
-    if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
+    if (overload->checks == 0 && overload->spread_parameter.empty()) continue;
+    const auto rank = [&](const CallShape& one) { return std::make_pair(demanded(one), -one.checks); };
+    if (checked == overloads.end() || rank(*overload) < rank(*checked)) checked = overload;
   }
   // Users rarely mean an overload with dimension names.
   const auto named = [](const CallShape& overload) {
@@ -143,15 +184,11 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
     }
   }
   for (Parameter& parameter : shape.positional) {
-    for (const CallShape& other : overloads) {
-      for (const Parameter& same : other.positional) {
-        if (same.name != parameter.name || same.schema_type != "Scalar" || parameter.schema_type != "Tensor") continue;
-        parameter.type += " | Scalar";
-        either = true;
-        if (shape.result.compare(0, 5, "TSelf") != 0) shape.result = "Tensor";
-        break;
-      }
-    }
+    const std::string number = parameter.schema_type == "Tensor" ? number_for(parameter.name, overloads, shape) : "";
+    if (number.empty()) continue;
+    parameter.type += " | " + number;
+    either = true;
+    if (shape.result.compare(0, 5, "TSelf") != 0) shape.result = "Tensor";
   }
   add_words(shape, overloads);
   const auto before = [&](size_t count) {
@@ -253,7 +290,7 @@ std::string group_text(const Plan& plan, const Group& group, const PublicFunctio
       const std::string name = first ? torch_name(*overload.op, method) : "";
       const int self = method ? overload.op->self : -1;
       const std::string since = since_of(plan, declaration);
-      const bool whole = first_form && mixtures == Mixtures::Most;
+      const bool whole = first_form && mixtures == Mixtures::Most && !overload.number_first;
       text += whole ? doc_block(name, declaration, self, overload.shape, since) : doc_line(name, declaration.schema);
       text += "  " + member_name(group.js_name) + form + ";\n";
       first = false;
@@ -265,7 +302,9 @@ std::string group_text(const Plan& plan, const Group& group, const PublicFunctio
     text += public_text(plan, *more, space);
     shapes = shapes_of(plan, *more, method);
   }
-  for (Overload& overload : overloads) shapes.push_back(std::move(overload.shape));
+  for (Overload& overload : overloads) {
+    if (!overload.number_first) shapes.push_back(std::move(overload.shape));
+  }
   return text + (mixtures == Mixtures::Most ? explaining_text(group.js_name, shapes, more != nullptr, method) : "");
 }
 

@@ -309,6 +309,12 @@ std::string explaining_form(CallShape shape, size_t at) {
       shape.type_parameters.push_back(other);
     }
     either.type = "(" + either.type + ") | " + named;
+    // A list that is passed as one number.
+    if (at == 0 && !shape.spread_check.empty()) {
+      either.type = "(TFirst & " + with_word(shape.spread_check, shape.spread_parameter, "readonly [TFirst]") + ") | " +
+                    either.type;
+      shape.type_parameters.push_back({"TFirst", "Int", "", true});
+    }
   }
   positional.push_back(either);
   return form(shape, positional, {}, true, true);

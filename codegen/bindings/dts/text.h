@@ -42,7 +42,7 @@ struct CallShape {
   bool spread = false;           // the only positional parameter is a list that may be passed as rest numbers
   std::string spread_parameter;  // the type parameter of that list, if a rule knows it
   std::string spread_check;      // a further type that the list must satisfy
-  bool checked = false;          // the types of its arguments are compared with each other
+  int checks = 0;                // how many of its arguments must satisfy a further type
   bool shared = false;           // torch.async has it too, with the option `signal`
 };
 

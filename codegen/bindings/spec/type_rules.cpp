@@ -168,6 +168,22 @@ const TypeRule* rule_of(const Spec& spec, const Declaration& declaration) {
   return nullptr;
 }
 
+std::optional<Declaration> with_number_first(const Spec& spec, const Declaration& declaration) {
+  const auto is_operand = [](const Argument& argument) {
+    const Type& type = argument.type;
+    return type.base == Base::Tensor && !type.list && !type.nullable && !argument.mutated;
+  };
+  const auto& arguments = declaration.arguments;
+  if (arguments.size() < 2 || !is_operand(arguments[0]) || !is_operand(arguments[1])) return std::nullopt;
+  Declaration changed = declaration;
+  changed.arguments[0].type.base = Base::Scalar;
+  const TypeRule* const rule = rule_of(spec, changed);
+  const bool is_bound = rule != nullptr && std::any_of(rule->binds.begin(), rule->binds.end(), [&](const auto& bind) {
+                          return bind.argument == arguments[0].name && bind.base == Base::Scalar;
+                        });
+  return is_bound ? std::optional(changed) : std::nullopt;
+}
+
 const StringRule* string_rule_of(const Spec& spec, const Declaration& declaration, const Argument& argument) {
   if (argument.type.base != Base::Str || argument.type.list) return nullptr;
   for (const StringRule& rule : spec.string_rules) {
@@ -230,6 +246,8 @@ void check_rules(const Spec& spec, const Model& model) {
     for (const Declaration* declaration : declarations) {
       named = named || names(rule, *declaration);
       used = used || rule_of(spec, *declaration) == &rule;
+      const auto changed = used ? std::nullopt : with_number_first(spec, *declaration);
+      used = used || (changed && rule_of(spec, *changed) == &rule);
     }
     if (!named || used || rule.newer) continue;
     throw Error("types.yaml", rule.line, "the rule of '" + *rule.ops.begin() + "' is unused",

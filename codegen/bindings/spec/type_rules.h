@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ std::string type_parameter_name(const Argument& argument);
 
 // The rule that an overload follows, or nullptr.
 const TypeRule* rule_of(const Spec& spec, const Declaration& declaration);
+
+// The overload with a number as its first tensor (`torch.sub(1, x)`), if a rule says what it gives.
+std::optional<Declaration> with_number_first(const Spec& spec, const Declaration& declaration);
 
 // The values of a string argument, or nullptr where they are not known: the first rule that names them.
 const StringRule* string_rule_of(const Spec& spec, const Declaration& declaration, const Argument& argument);

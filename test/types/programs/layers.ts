@@ -144,3 +144,15 @@ function generic<N extends number>(input: torch.Tensor<'float32', [N, 3, 32, 28]
   return cnn.forward(input);
 }
 export const sequentialGeneric = generic(image);
+function bottleneck<C extends number>(size: C) {
+  return new nn.Sequential(new nn.Linear(size, 8), new nn.Tanh(), new nn.Linear(8, size));
+}
+export const sequentialOfGeneric = bottleneck(12).forward(rows);
+function block<C extends number>(channels: C) {
+  return new nn.Sequential(new nn.Conv2d(channels, channels, 3), new nn.BatchNorm2d(channels), new nn.ReLU());
+}
+export const blockOfGeneric = block(3).forward(image);
+function activated<S extends torch.Shape>(x: torch.Tensor<'float32', S>) {
+  return new nn.Sequential(new nn.ReLU(), new nn.GELU()).forward(x);
+}
+export const anyShape = activated(rows);
