@@ -284,12 +284,14 @@ export interface Native extends AuditNative, MemoryNative {
   strandTake(strand: number, step: number): unknown;
   /** Skips the steps that have not run. */
   strandCancel(strand: number): void;
-  /** Cancels, and replaces the pool thread that runs the current op. */
+  /** Cancels, and no longer counts the pool thread that runs the current op. */
   strandAbandon(strand: number): void;
   strandClose(strand: number): void;
   /** The numbers of threads, running batches, waiting batches and abandoned batches. */
   poolStatus(): number[];
   poolSetThreads(count: number): void;
+  /** Makes threads in place of those that run abandoned ops. */
+  poolReplaceAbandoned(): void;
   /** Waits for the running ops; no further ones begin. */
   poolStop(): void;
 

@@ -94,6 +94,17 @@ function onMail(): void {
   if (failures.length > 0) throw failures[0];
 }
 
+let isReplacing = false;
+/** Other calls get the threads of abandoned ops when all timers that are due have run: those may withdraw further calls. */
+function replaceLater(): void {
+  if (isReplacing) return;
+  isReplacing = true;
+  setImmediate(() => {
+    isReplacing = false;
+    native.poolReplaceAbandoned();
+  });
+}
+
 /** A request for results of a batch: they are taken when it has ended, before the strand's next batch begins. */
 interface Request {
   readonly wanted: readonly (PendingTensor | PendingValue)[];
@@ -397,7 +408,10 @@ export class Strand implements Recorder {
    * its inputs and frees its results when it ends.
    */
   abandon(reason: unknown, then: () => void): void {
-    if (!this.closed && this.isRunning) native.strandAbandon(this.id);
+    if (!this.closed && this.isRunning) {
+      native.strandAbandon(this.id);
+      replaceLater();
+    }
     this.writes = false;
     this.stop(reason, then);
   }

@@ -139,14 +139,29 @@ void Pool::set_threads(size_t count) {
   wake_.notify_all();
 }
 
-void Pool::abandon(const void* owner, uint64_t id) noexcept {
+void Pool::withdraw(const void* owner, uint64_t id) noexcept {
+  Entries withdrawn;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto is_it = [&](const Entry& entry) { return entry.owner == owner && entry.id == id; };
-    const auto entry = std::find_if(running_.begin(), running_.end(), is_it);
-    if (entry == running_.end() || entry->abandoned) return;
-    entry->abandoned = true;
-    ++abandoned_;
+    const auto entry = std::find_if(queue_.begin(), queue_.end(), is_it);
+    if (entry != queue_.end()) withdrawn.splice(withdrawn.end(), queue_, entry);
+  }
+  for (const Entry& entry : withdrawn) entry.job->withdraw();
+}
+
+void Pool::abandon(const void* owner, uint64_t id) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto is_it = [&](const Entry& entry) { return entry.owner == owner && entry.id == id; };
+  const auto entry = std::find_if(running_.begin(), running_.end(), is_it);
+  if (entry == running_.end() || entry->abandoned) return;
+  entry->abandoned = true;
+  ++abandoned_;
+}
+
+void Pool::replace_abandoned() noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
     try {
       start_missing();
     } catch (const std::exception&) {

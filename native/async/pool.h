@@ -24,7 +24,9 @@ class Job {
   virtual void cancel() noexcept = 0;
   // Called instead of run() when nothing runs any more.
   virtual void drop() noexcept = 0;
-  // Identifies it for abandon(); 0 cannot be abandoned.
+  // Called instead of run() when nobody waits for it before it has begun.
+  virtual void withdraw() noexcept = 0;
+  // Identifies it for withdraw() and abandon(); with 0 neither finds it.
   virtual uint64_t id() const noexcept { return 0; }
   // Whether run() took so little time that a thread which sleeps until the next job would cost more.
   virtual bool was_short() const noexcept { return false; }
@@ -66,9 +68,13 @@ class Pool {
   // else has changed. `owner` is for end().
   void submit(std::unique_ptr<Job> job, const void* owner = nullptr);
   void set_threads(size_t count);
+  // Nobody waits for this job of the owner any more: if it waits in the queue, it leaves it.
+  void withdraw(const void* owner, uint64_t id) noexcept;
   // Nobody waits for this job of the owner any more, and it cannot be stopped: if it is running, its thread no longer
-  // counts, so that other jobs have as many threads as before.
+  // counts, so that other jobs have as many threads as before once replace_abandoned() or submit() is called. Not at
+  // once: of calls whose time is over together, those that wait must not get the threads of those that run.
   void abandon(const void* owner, uint64_t id) noexcept;
+  void replace_abandoned() noexcept;
   PoolStatus status();
   // Drops the owner's waiting jobs, cancels the running ones and waits until they end. Not on a thread of the pool; the
   // owner must not submit in the meantime.

@@ -215,12 +215,17 @@ napi_value require_read(Call& call) {
   return nullptr;
 }
 
+// The next step does not begin. A batch that waits for a thread ends now: its inputs are freed, and it is not counted
+// as waiting.
 napi_value cancel(Call& call) {
-  strand_argument(call)->cancelled = true;
+  const auto strand = strand_argument(call);
+  strand->cancelled = true;
+  async::Pool* const pool = async::Pool::existing();
+  if (pool != nullptr) pool->withdraw(call.state.mailbox().get(), strand->id);
   return nullptr;
 }
 
-// Nobody waits for the running op any more: other calls get a thread in its place.
+// Nobody waits for the running op any more: other calls get a thread in its place, after poolReplaceAbandoned.
 napi_value abandon(Call& call) {
   const auto strand = strand_argument(call);
   strand->cancelled = true;
@@ -243,6 +248,7 @@ napi_value status(Call& call) {
 }
 
 void stop_pool() { async::Pool::stop_process(); }
+void replace_abandoned() { async::Pool::process().replace_abandoned(); }
 void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
 
 const Export kAsyncExports[] = {
@@ -264,6 +270,7 @@ const Export kAsyncExports[] = {
     exported_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
     exported_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
     exported("poolStop", "poolStop() -> ()", &stop_pool),
+    exported("poolReplaceAbandoned", "poolReplaceAbandoned() -> ()", &replace_abandoned),
     exported("poolSetThreads", "poolSetThreads(int count) -> ()", &set_threads),
 };
 

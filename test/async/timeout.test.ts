@@ -26,6 +26,46 @@ const LATE = `
   const million = torch.ones([1e6]);
   const endless = (count) => () => bytes() >= 4e6 * (1 + count);`;
 
+/** Keeps the only thread busy until `hold.abort()`. */
+const HELD = `
+  const hold = new AbortController();
+  const held = async () => {
+    const [busy, out] = [torch.ones([800, 800]), torch.empty([0])];
+    const steps = (t) => {
+      for (let i = 0; i < 20_000; i++) t.mm(busy, busy, { out });
+    };
+    torch.run(steps, { signal: hold.signal }).catch(() => {});
+    while (torch.asyncPool.running !== 1 || out.numel === 0) await new Promise(setImmediate);
+  };`;
+
+test('calls that are aborted while they wait for a thread leave the queue with their inputs, whatever the op in progress does', async () => {
+  const answered = await ask(`${LATE}
+    ${HELD}
+    (async () => {
+      await held();
+      const before = bytes();
+      const controller = new AbortController();
+      const [kept, out] = [torch.ones([2]), torch.zeros([2])];
+      const calls = [];
+      for (let i = 0; i < 20; i++) {
+        const input = torch.ones([1000]);
+        const { signal } = controller;
+        calls.push(i % 2 === 0 ? torch.run(() => input.exp().sum(), { signal }) : torch.async.exp(input, { signal }));
+        input.dispose();
+      }
+      calls.push(torch.run((t) => t.add(kept, 1, { out }), { signal: controller.signal }));
+      const queued = torch.asyncPool.queued;
+      controller.abort();
+      const now = torch.asyncPool.queued;
+      const names = new Set((await Promise.allSettled(calls)).map(({ reason }) => reason.name));
+      await new Promise(setImmediate);
+      const left = bytes() - before - 16;
+      answer({ queued, now, names: [...names], left, running: torch.asyncPool.running, out: out.toArray() });
+      hold.abort();
+    })();`);
+  expect(answered).toEqual({ queued: 21, now: 0, names: ['AbortError'], left: 0, running: 1, out: [0, 0] });
+});
+
 test('a call that would take hours rejects with its code, and the calls after it have a thread', async () => {
   const answered = await ask(`${LATE}
     const [x, y] = [torch.ones([2]), torch.ones([2])];
@@ -129,4 +169,27 @@ test('the time includes that of waiting for a promise among the arguments', asyn
   const x = torch.ones([2]);
   await expect(torch.async.add(never, x, { timeoutMs: 5 })).rejects.toMatchObject({ code: 'ERR_TORCH_TIMEOUT' });
   x.dispose();
+});
+
+test('of calls whose time is over together, those that wait do not get the threads of those that run', async () => {
+  const answered = await ask(`${LATE}
+    const x = torch.ones([2]);
+    const endlessly = (timeoutMs) => torch.run((t) => t.${ENDLESS}), { timeoutMs }).catch(({ code }) => code);
+    (async () => {
+      for (let ms = 250; ; ms *= 2) {
+        const before = torch.asyncPool.abandoned;
+        let over = false;
+        const first = endlessly(ms).then((code) => ((over = true), code));
+        const others = Array.from({ length: 11 }, () => endlessly(ms));
+        while (torch.asyncPool.running === before && !over) await new Promise(setImmediate);
+        if (over) continue; // the machine was busy: it has not begun
+        for (const end = performance.now() + ms; performance.now() < end; );
+        const codes = new Set(await Promise.all([first, ...others]));
+        const { abandoned, queued } = torch.asyncPool;
+        const sum = await torch.async.add(x, x);
+        answer({ codes: [...codes], abandoned: abandoned - before, queued, sum: sum.toArray() });
+        process.exit(0);
+      }
+    })();`);
+  expect(answered).toEqual({ codes: ['ERR_TORCH_TIMEOUT'], abandoned: 1, queued: 0, sum: [2, 2] });
 });

@@ -138,8 +138,9 @@ TEST(EmitDts, ALoneListMayBeRestNumbers) {
   const Files files =
       emitted({op("view(Tensor self, int[] size) -> Tensor"), op("rand(int[] size, *, int n=0) -> Tensor")});
   EXPECT_EQ(lines_of(files, "methods.d.ts", "view("),
-            (Lines{"view(size: readonly Int[]): Tensor;", "view(first: Int, ...size: Int[]): Tensor;",
-                   "view(options: { size: readonly Int[] }): Tensor;"}));
+            (Lines{"view(size: readonly Int[]): Tensor;", "view(options: { size: readonly Int[] }): Tensor;"}));
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "view<"),
+            (Lines{"view<const TList extends readonly Int[]>(...size: TList & AtLeastOne<TList>): Tensor;"}));
   EXPECT_EQ(lines_of(files, "functions.d.ts", "view(").size(), 3U) << "self is positional too";
   EXPECT_EQ(lines_of(files, "functions.d.ts", "rand(").at(2),
             "rand(...args: [...size: Int[], options: { n?: Int | undefined } & Sig]): Made;");
@@ -205,6 +206,43 @@ TEST(EmitDts, ARuleMakesItsArgumentsTypeParameters) {
             std::string::npos);
 }
 
+TEST(EmitDts, ANumberMayBeTheFirstOperandOfAFunction) {
+  Spec spec;
+  spec.type_rules = {rule("sub", {{"self", Base::Tensor}, {"other", Base::Tensor}}, "TensorOf<Both<$self, $other>>"),
+                     rule("sub", {{"self", Base::Scalar}, {"other", Base::Tensor}}, "TensorOf<Number<$self, $other>>"),
+                     rule("max", {{"self", Base::Tensor}, {"other", Base::Tensor}}, "TensorOf<Both<$self, $other>>")};
+  const Files files = emitted(
+      {op("sub.Tensor(Tensor self, Tensor other) -> Tensor"), op("max.other(Tensor self, Tensor other) -> Tensor")},
+      spec);
+  const Lines lines = lines_of(files, "functions.d.ts", "sub<");
+  EXPECT_EQ(std::count(lines.begin(), lines.end(),
+                       "sub<const TSelf extends Scalar, TOther extends Tensor>(self: TSelf, other: In<K, TOther>, "
+                       "...rest: Rest): Out<K, Number<TSelf, TOther>>;"),
+            1);
+  for (const std::string& line : lines_of(files, "methods.d.ts", "sub<")) {
+    EXPECT_EQ(line.find("Scalar"), std::string::npos) << line;
+  }
+  for (const std::string& line : lines_of(files, "functions.d.ts", "max<")) {
+    EXPECT_EQ(line.find("Scalar"), std::string::npos) << line;
+  }
+}
+
+TEST(EmitDts, AFormForTensorsAndNumbersChecksTheNumberToo) {
+  Spec spec;
+  spec.type_rules = {
+      rule("add_", {{"self", Base::Tensor}, {"other", Base::Tensor}}, "Tensor", {{"other", "A<$self>"}}),
+      rule("add_", {{"self", Base::Tensor}, {"other", Base::Scalar}}, "Tensor", {{"other", "N<$self, $other>"}})};
+  const Files files = emitted({op("add_.Tensor(Tensor !self, Tensor other) -> Tensor"),
+                               op("add_.Scalar(Tensor !self, Scalar other) -> Tensor")},
+                              spec);
+  const Lines lines = lines_of(files, "methods.d.ts", "add_<");
+  EXPECT_EQ(
+      std::count(lines.begin(), lines.end(),
+                 "add_<TSelf extends Tensor, TOther extends Tensor, const TOtherNumber extends Scalar>(this: TSelf, "
+                 "other: Fits<TOther, A<TSelf>> | (TOtherNumber & N<TSelf, TOtherNumber>)): TSelf;"),
+      1);
+}
+
 TEST(EmitDts, AnOpInPlaceThatReshapesHasTheTypeOfTheRule) {
   Spec spec;
   spec.type_rules = {rule("t", {{"self", Base::Tensor}}, "TensorOf<Turned<$self>>")};
@@ -248,10 +286,9 @@ TEST(EmitDts, ARulesDefaultsAreLiteralsAndRestNumbersAList) {
   const Files files = emitted({op("view(Tensor self, int[] size) -> Tensor"),
                                op("sum(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")},
                               spec);
-  EXPECT_EQ(
-      lines_of(files, "methods.d.ts", "view<").at(1),
-      "view<TSelf extends Tensor, const TSize extends readonly Int[], const TFirst extends Int>(this: TSelf, first: "
-      "TFirst & C<readonly [TFirst, ...TSize]>, ...size: TSize): V<readonly [TFirst, ...TSize]>;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "view<").at(1),
+            "view<TSelf extends Tensor, const TSize extends readonly Int[]>(this: TSelf, ...size: TSize & "
+            "FirstOf<AtLeastOne<TSize>, C<TSize>>): V<TSize>;");
   EXPECT_EQ(lines_of(files, "methods.d.ts", "sum<").at(0),
             "sum<const TDim extends Int | null = null, const TKeepdim extends boolean = false>(dim?: TDim, keepdim?: "
             "TKeepdim): S<TDim, TKeepdim>;");

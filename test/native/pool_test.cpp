@@ -19,7 +19,7 @@ namespace {
 struct Seen {
   std::promise<void> began, ended;
   std::promise<void> go;
-  std::atomic<int> ran{0}, cancelled{0}, dropped{0}, freed{0};
+  std::atomic<int> ran{0}, cancelled{0}, dropped{0}, withdrawn{0}, freed{0};
 };
 
 // Runs until it is released.
@@ -35,6 +35,7 @@ class Waiting final : public Job {
   }
   void cancel() noexcept override { ++seen_.cancelled; }
   void drop() noexcept override { ++seen_.dropped; }
+  void withdraw() noexcept override { ++seen_.withdrawn; }
   uint64_t id() const noexcept override { return 7; }
 
  private:
@@ -49,6 +50,7 @@ class Short final : public Job {
   bool was_short() const noexcept override { return true; }
   void cancel() noexcept override {}
   void drop() noexcept override {}
+  void withdraw() noexcept override {}
 
  private:
   const std::shared_ptr<std::promise<void>> ended_;  // may outlive the wait for it
@@ -169,6 +171,9 @@ TEST(Pool, AnAbandonedJobHasAThreadOfItsOwn) {
   pool.abandon(&owner, 8);
   EXPECT_EQ(pool.status().abandoned, 0u);
   pool.abandon(&owner, 7);
+  EXPECT_EQ(pool.status().abandoned, 1u);
+  EXPECT_EQ(pool.status().queued, 1u) << "no thread yet for the one that waits";
+  pool.replace_abandoned();
   second.began.get_future().wait();
   EXPECT_EQ(pool.status().abandoned, 1u);
   first.go.set_value();
@@ -180,6 +185,28 @@ TEST(Pool, AnAbandonedJobHasAThreadOfItsOwn) {
   third.go.set_value();
   pool.submit(std::make_unique<Waiting>(third), &owner);  // the number of threads is as before
   third.ended.get_future().wait();
+}
+
+TEST(Pool, AWithdrawnJobLeavesTheQueueAndARunningOneStays) {
+  Seen first, second;
+  const int owner = 0, other = 0;
+  Pool pool(1, Starter{1});
+  pool.submit(std::make_unique<Waiting>(first), &other);
+  first.began.get_future().wait();
+  pool.submit(std::make_unique<Waiting>(second), &owner);
+  pool.withdraw(nullptr, 7);  // another owner's
+  pool.withdraw(&owner, 8);
+  pool.withdraw(&other, 7);  // it runs
+  EXPECT_EQ(first.withdrawn.load(), 0);
+  EXPECT_EQ(pool.status().queued, 1u);
+  pool.withdraw(&owner, 7);
+  EXPECT_EQ(pool.status().queued, 0u);
+  EXPECT_EQ(second.withdrawn.load(), 1);
+  EXPECT_EQ(second.freed.load(), 1);
+  first.go.set_value();
+  first.ended.get_future().wait();
+  while (pool.status().running > 0) std::this_thread::yield();
+  EXPECT_EQ(second.ran.load(), 0);
 }
 
 TEST(Pool, StopDoesNotWaitForAbandonedJobs) {

@@ -64,6 +64,7 @@ class Steps final : public async::Job {
   }
   void cancel() noexcept override {}  // its steps are short
   void drop() noexcept override { end(); }
+  void withdraw() noexcept override { end(); }
 
  private:
   void end() noexcept {
