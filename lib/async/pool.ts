@@ -38,5 +38,16 @@ export const asyncPool: AsyncPool = {
   },
 };
 
+let isReplacing = false;
+/** Other calls get the threads of abandoned ops when all timers that are due have run: those may withdraw further calls. */
+export function replaceLater(): void {
+  if (isReplacing) return;
+  isReplacing = true;
+  setImmediate(() => {
+    isReplacing = false;
+    native.poolReplaceAbandoned();
+  });
+}
+
 // `console.log` would show that there are getters, and not the figures.
 Object.defineProperty(asyncPool, inspect.custom, { value: () => ({ ...asyncPool }) });

@@ -22,6 +22,7 @@ import {
   recordInto,
 } from '../tensor/pending';
 import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
+import { replaceLater } from './pool';
 
 const { flags } = native;
 
@@ -92,17 +93,6 @@ function onMail(): void {
     }
   }
   if (failures.length > 0) throw failures[0];
-}
-
-let isReplacing = false;
-/** Other calls get the threads of abandoned ops when all timers that are due have run: those may withdraw further calls. */
-function replaceLater(): void {
-  if (isReplacing) return;
-  isReplacing = true;
-  setImmediate(() => {
-    isReplacing = false;
-    native.poolReplaceAbandoned();
-  });
 }
 
 /** A request for results of a batch: they are taken when it has ended, before the strand's next batch begins. */

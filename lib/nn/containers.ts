@@ -147,7 +147,7 @@ export abstract class Modules<M extends Module = Module> extends List<M> {
 
   /** Adds a module at the end. */
   append(module: ModuleLike<M>): this {
-    this._elements.set(String(this.length), this.#read('append', module));
+    this._elements.set(String(this.length), this._read('append', module));
     return this;
   }
 
@@ -163,7 +163,7 @@ export abstract class Modules<M extends Module = Module> extends List<M> {
 
   /** Inserts a module before a position. */
   insert(index: number, module: ModuleLike<M>): this {
-    this._splice(`${this.constructor.name}.insert`, index, 0, () => [this.#read('insert', module)]);
+    this._splice(`${this.constructor.name}.insert`, index, 0, () => [this._read('insert', module)]);
     return this;
   }
 
@@ -174,7 +174,7 @@ export abstract class Modules<M extends Module = Module> extends List<M> {
 
   /** Replaces the module at a position. */
   set(index: number, module: ModuleLike<M>): this {
-    return this._setAt(index, () => this.#read('set', module));
+    return this._setAt(index, () => this._read('set', module));
   }
 
   /** @internal */
@@ -187,7 +187,7 @@ export abstract class Modules<M extends Module = Module> extends List<M> {
     registerElement(this, name, value);
   }
 
-  #read(method: string, module: unknown): M {
+  private _read(method: string, module: unknown): M {
     return demandModule(`${this.constructor.name}.${method}`, 'module', module) as M;
   }
 }
@@ -273,10 +273,10 @@ export abstract class Dict<T> extends Container<T> {
   }
 
   set(key: string, value: T): this {
-    return this.#setAll([[key, value]]);
+    return this._setAll([[key, value]]);
   }
 
-  #setAll(entries: readonly (readonly [key: string, value: T])[]): this {
+  private _setAll(entries: readonly (readonly [key: string, value: T])[]): this {
     const fn = `${this.constructor.name}.set`;
     for (const [key] of entries) requireName(fn, 'key', key);
     const values = this._demand(fn, entries);
@@ -343,7 +343,7 @@ export abstract class Dict<T> extends Container<T> {
     const list: unknown[] = [...(pairs ?? Object.entries(entries as Record<string, T>))];
     const wrong = list.findIndex((pair) => !Array.isArray(pair) || pair.length !== 2);
     if (wrong >= 0) throw argumentError(fn, `entries[${wrong}]`, 'a pair [name, value]', list[wrong]);
-    return this.#setAll(list as [string, T][]);
+    return this._setAll(list as [string, T][]);
   }
 }
 

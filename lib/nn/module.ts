@@ -59,7 +59,7 @@ export class Module {
   declare readonly _names: Readonly<Record<string, string>>;
 
   constructor() {
-    Object.defineProperty(this, '_state', { value: new ModuleState() });
+    Object.defineProperty(this, '_state', { value: new ModuleState(), configurable: true });
     prepareClasses(Object.getPrototypeOf(this), Module.prototype);
   }
 
@@ -287,7 +287,7 @@ export class Module {
     this.registerModule(name, module);
   }
 
-  #calls(): CallHooks {
+  private _ownCallHooks(): CallHooks {
     prepareOwn(this);
     this._state.calls ??= noCallHooks();
     return this._state.calls;
@@ -295,12 +295,12 @@ export class Module {
 
   /** Calls `hook(module, inputs)` before each `forward`. It may return other inputs. */
   registerForwardPreHook<M extends Module>(this: M, hook: ForwardPreHook<M>, options: HookOptions = {}): HookHandle {
-    return this.#calls().pre.add('registerForwardPreHook', hook, options);
+    return this._ownCallHooks().pre.add('registerForwardPreHook', hook, options);
   }
 
   /** Calls `hook(module, inputs, output)` after each `forward`. It may return another output. */
   registerForwardHook<M extends Module>(this: M, hook: ForwardHook<M>, options: HookOptions = {}): HookHandle {
-    return this.#calls().after.add('registerForwardHook', hook, options);
+    return this._ownCallHooks().after.add('registerForwardHook', hook, options);
   }
 
   /** Calls `hook(module, gradInput, gradOutput)` in each backward through a call of the module. */
@@ -309,32 +309,32 @@ export class Module {
     hook: FullBackwardHook<M>,
     options: HookOptions = {},
   ): HookHandle {
-    return this.#calls().backward.add('registerFullBackwardHook', hook, options);
+    return this._ownCallHooks().backward.add('registerFullBackwardHook', hook, options);
   }
 
-  #stateHooks(): StateHooks {
+  private _stateHooks(): StateHooks {
     this._state.hooks ??= new StateHooks();
     return this._state.hooks;
   }
 
   /** Calls `hook(module, prefix)` before the module's part of a state dict is made. */
   registerStateDictPreHook(hook: (module: any, prefix: string) => void): HookHandle {
-    return this.#stateHooks().before.add('registerStateDictPreHook', hook);
+    return this._stateHooks().before.add('registerStateDictPreHook', hook);
   }
 
   /** Calls `hook(module, stateDict, prefix)` after the module's part of a state dict is made. It may return another dict. */
   registerStateDictHook(hook: StateDictHook): HookHandle {
-    return this.#stateHooks().after.add('registerStateDictHook', hook);
+    return this._stateHooks().after.add('registerStateDictHook', hook);
   }
 
   /** Calls `hook(stateDict, prefix)` before the module's part is loaded. It may change the dict, which is a copy. */
   registerLoadStateDictPreHook(hook: LoadStateDictPreHook): HookHandle {
-    return this.#stateHooks().beforeLoad.add('registerLoadStateDictPreHook', hook);
+    return this._stateHooks().beforeLoad.add('registerLoadStateDictPreHook', hook);
   }
 
   /** Calls `hook(module, incompatibleKeys)` after loading, for inner modules first. It may change the lists of keys. */
   registerLoadStateDictPostHook(hook: LoadStateDictPostHook): HookHandle {
-    return this.#stateHooks().afterLoad.add('registerLoadStateDictPostHook', hook);
+    return this._stateHooks().afterLoad.add('registerLoadStateDictPostHook', hook);
   }
 
   /** Parameters and persistent buffers by name. The tensors are new handles that share the module's memory. */

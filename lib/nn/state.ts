@@ -70,7 +70,7 @@ export class ModuleState {
   /** Tensors that pre-hooks compute, by property: see utils/computed.ts. */
   readonly computed = new Map<string, Computed>();
   /** Handles of tensors that others replaced: `dispose` releases them too. */
-  readonly #retired = new Set<number>();
+  private readonly _retired = new Set<number>();
   /** The model that a module shows: the same. */
   model: { dispose(): void } | null = null;
   /** Keys of parameters and buffers that functions of torch.nn.utils added, by property. */
@@ -83,13 +83,13 @@ export class ModuleState {
 
   /** Notes a tensor to be released. Its handle does not keep it: the program may lose it, and the collector frees it. */
   retire(handle: number): void {
-    for (const one of this.#retired) if (!native.isLive(one)) this.#retired.delete(one);
-    if (handle > 0) this.#retired.add(handle); // torch.run frees its pending tensors itself
+    for (const one of this._retired) if (!native.isLive(one)) this._retired.delete(one);
+    if (handle > 0) this._retired.add(handle); // torch.run frees its pending tensors itself
   }
 
   dispose(): void {
     for (const { tensor } of this.computed.values()) tensor.dispose();
-    for (const handle of this.#retired) native.free(handle);
+    for (const handle of this._retired) native.free(handle);
     this.model?.dispose();
   }
 }

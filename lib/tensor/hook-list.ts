@@ -33,13 +33,13 @@ function handleOf(place: Place): HookHandle {
 
 /** The hooks of one kind, in the order of their calls. A function that was registered twice is called twice. */
 export class HookList<F> {
-  #places: readonly Place[] = [];
+  private _places: readonly Place[] = [];
   /** Holds a hook as long as the list exists and the hook's place has its key. */
-  readonly #hooks = new WeakMap<object, F>();
+  private readonly _hooks = new WeakMap<object, F>();
 
   get size(): number {
     let count = 0;
-    for (const { key } of this.#places) if (key !== null) count++;
+    for (const { key } of this._places) if (key !== null) count++;
     return count;
   }
 
@@ -50,16 +50,16 @@ export class HookList<F> {
     if (typeof prepend !== 'boolean') throw argumentError(fn, 'prepend', 'a boolean', prepend);
     const key = {};
     const place: Place = { key };
-    this.#hooks.set(key, hook);
-    const others = this.#places.filter((one) => one.key !== null);
-    this.#places = prepend ? [place, ...others] : [...others, place];
+    this._hooks.set(key, hook);
+    const others = this._places.filter((one) => one.key !== null);
+    this._places = prepend ? [place, ...others] : [...others, place];
     return handleOf(place);
   }
 
   /** A copy: a hook may remove itself. */
   all(): F[] {
     const hooks: F[] = [];
-    for (const { key } of this.#places) if (key !== null) hooks.push(this.#hooks.get(key)!);
+    for (const { key } of this._places) if (key !== null) hooks.push(this._hooks.get(key)!);
     return hooks;
   }
 }
