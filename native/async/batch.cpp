@@ -84,10 +84,14 @@ void Batch::free_casts() const noexcept {
   if (any) clear_autocast_cache();
 }
 
-// Whoever is notified of the end may close the strand, and relies on its tensors being gone then.
 void Batch::end() noexcept {
-  const uint64_t id = strand->id;
   free_casts();
+  post_end();
+}
+
+// Whoever is notified of the end may close the strand, and relies on its tensors being gone then.
+void Batch::post_end() noexcept {
+  const uint64_t id = strand->id;
   strand.reset();
   mailbox->post(id, was_short_);
 }

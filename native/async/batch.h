@@ -30,8 +30,8 @@ struct Batch final : Job {
   std::chrono::nanoseconds run_here() noexcept { return run_steps(/*where_recorded=*/true); }
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
-  // Of a strand that is cancelled: no step has failed.
-  void withdraw() noexcept override { end(); }
+  // On the JS thread, of a strand that is cancelled: no step has run or failed.
+  void withdraw() noexcept override { post_end(); }
   uint64_t id() const noexcept override { return id_; }
   bool was_short() const noexcept override { return was_short_; }
   // Whether a step may write to a tensor visible to the program, also through a view.
@@ -44,6 +44,7 @@ struct Batch final : Job {
   void drop_from(Step* step) noexcept;
   void free_casts() const noexcept;
   void end() noexcept;
+  void post_end() noexcept;
 
   bool was_short_ = false;
   const uint64_t id_;                   // the strand's id, also when that has been released
