@@ -7,10 +7,10 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import * as v8 from 'node:v8';
 import { native } from '../addon/native';
 import { isSingleExecutable } from '../errors/single-executable';
 import { empty } from '../observe/audit/heap';
+import { writeSnapshot } from '../observe/audit/heap-snapshot';
 import { readerOptions } from '../observe/audit/reader';
 import { placeOf } from './places';
 
@@ -43,7 +43,7 @@ export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[]
   try {
     const [snapshot, facts] = [openPrivate(), openPrivate()];
     open.push(snapshot, facts);
-    v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
+    writeSnapshot(snapshot);
     fs.writeFileSync(facts, JSON.stringify(factsAbout(older)));
     return await read(snapshot, facts);
   } catch {

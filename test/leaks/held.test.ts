@@ -55,6 +55,23 @@ test('without a descriptor for the process that reads the heap, the lines are st
   expect(stdout).not.toMatch(/held by/);
 });
 
+// V8 alone took minutes for the heap of such a program (lib/observe/audit/heap-snapshot.ts).
+test(
+  'in a process that has loaded the TypeScript compiler',
+  async () => {
+    const program = `require(${JSON.stringify(require.resolve('typescript'))});
+      const { assertNoTensorLeaks } = require(${JSON.stringify(`${LIB}/testing/index.js`)});
+      const torch = require(${JSON.stringify(LIB)});
+      const kept = [];
+      const leak = () => void kept.push(torch.ones([2]));
+      assertNoTensorLeaks(leak, ${JSON.stringify(FAST)}).catch(({ message }) => console.log(message));`;
+    const { code, stdout } = await run(process.execPath, ['-e', program]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/held by kept/);
+  },
+  limitMs(60_000),
+);
+
 test('toLeakTensors: the same, where a leak is what fails, without steps through the measurement', async () => {
   const kept: unknown[] = [];
   const { message } = await failure(() => expect(() => void kept.push(torch.zeros([8]))).not.toLeakTensors(FAST));

@@ -5,10 +5,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
-import * as v8 from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { ChildHeapFiles, HeapFiles, HeapNative } from '../../addon/recorder';
 import { compiledFiles, inSource } from './compiled';
+import { writeSnapshot } from './heap-snapshot';
 import { SNAPSHOT_BEGINS, SNAPSHOT_ENDS } from './marks';
 import type { Frame } from './stack';
 
@@ -78,7 +78,7 @@ export function empty(...descriptors: number[]): void {
  */
 function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array, isAlone: boolean): number {
   const began = performance.now();
-  v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
+  writeSnapshot(snapshot);
   const pausedMs = performance.now() - began;
   // After the snapshot, which collects garbage, so that both show the same live tensors.
   fs.writeFileSync(facts, JSON.stringify(factsOf(native, sites, pausedMs, isAlone)));
