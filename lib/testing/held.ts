@@ -36,9 +36,13 @@ function openPrivate(): number {
   return fd;
 }
 
-/** `older`: handles from before the measurement. Undefined if it cannot be determined; the test fails anyway. */
-export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[] | undefined> {
-  if (isSingleExecutable()) return undefined; // it cannot run the reader
+/** What holds the tensors, or why that cannot be determined: the lines that made them are known anyway. */
+export type Held = { readonly heldBy: readonly LeakHolder[] } | { readonly heldByUnknown: string };
+
+/** `older`: handles from before the measurement. */
+export async function whoHolds(older: ReadonlySet<number>): Promise<Held> {
+  if (isSingleExecutable())
+    return { heldByUnknown: 'a single executable application cannot start the reader of a heap' };
   const open: number[] = [];
   try {
     const [snapshot, facts] = [openPrivate(), openPrivate()];
@@ -46,9 +50,9 @@ export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[]
     writeSnapshot(snapshot);
     fs.writeFileSync(facts, JSON.stringify(factsAbout(older)));
     return await read(snapshot, facts);
-  } catch {
+  } catch (error) {
     empty(...open);
-    return undefined; // no /proc, no disk space or no child process: the lines that made the tensors are still known
+    return { heldByUnknown: firstLine((error as Error).message) }; // no /proc, no disk space or no child process
   } finally {
     for (const fd of open) fs.closeSync(fd);
   }
@@ -101,12 +105,18 @@ function ofProgram(steps: readonly string[]): readonly string[] {
   return rest.length > 0 ? rest : steps;
 }
 
-function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined> {
+const firstLine = (text: string): string => text.trim().split('\n')[0]!;
+
+/** What a process says that could not run: the error, not the excerpt of code above it. */
+const failureOf = (stderr: string): string =>
+  firstLine(/^\w*Error\b.*$/m.exec(stderr)?.[0] ?? (stderr || 'the process that reads the heap was ended'));
+
+function read(snapshot: number, facts: number): Promise<Held> {
   const options = { folder: process.cwd(), redact: false, facts: true };
   const { flags, env } = readerOptions();
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...flags, READER, JSON.stringify(options)], {
-      stdio: ['ignore', 'pipe', 'ignore', snapshot, facts],
+      stdio: ['ignore', 'pipe', 'pipe', snapshot, facts],
       env,
     });
     // Before its stdout is used: a child that cannot be started, for lack of descriptors for example, has none.
@@ -115,12 +125,20 @@ function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined
     child.stdout?.setEncoding('utf8').on('data', (part: string) => {
       text += part;
     });
+    let stderr = '';
+    child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+      stderr += part;
+    });
     child.once('close', () => {
       try {
-        const { heldBy } = JSON.parse(text) as { heldBy?: LeakHolder[] };
-        resolve(heldBy?.map(({ path: steps, tensors, bytes }) => ({ path: ofProgram(steps), tensors, bytes })));
-      } catch (error) {
-        reject(error as Error);
+        const { heldBy, error } = JSON.parse(text) as { heldBy?: LeakHolder[]; error?: string };
+        if (heldBy === undefined) reject(new Error(firstLine(error ?? '')));
+        else
+          resolve({
+            heldBy: heldBy.map(({ path: steps, tensors, bytes }) => ({ path: ofProgram(steps), tensors, bytes })),
+          });
+      } catch {
+        reject(new Error(failureOf(stderr))); // it ended without an answer
       }
     });
   });

@@ -64,6 +64,8 @@ export interface TensorLeaks {
   readonly sites: readonly LeakSite[];
   /** What holds them, if a check failed and it could be determined; most bytes first. */
   readonly heldBy?: readonly LeakHolder[];
+  /** Why that could not be determined, such as for lack of a descriptor or of a permission. */
+  readonly heldByUnknown?: string;
 }
 
 type Options = Required<LeakOptions>;
@@ -202,8 +204,6 @@ function sitesOf(looks: readonly Look[]): LeakSite[] {
 const isAt = (site: Place, place: Place) =>
   site.file === place.file && site.line === place.line && site.column === place.column;
 
-const heldBy = (all: LeakHolder[] | undefined) => (all === undefined ? {} : { heldBy: all });
-
 /** Captures the stack of every tensor. */
 const demand = (): Demand => ({ sampleBytes: 0, deaths: false });
 
@@ -252,7 +252,7 @@ async function measure(
       nodes: first.nodes === null || last.nodes === null ? null : last.nodes - first.nodes,
       awaitingCollection: awaiting,
       sites: leaks ? sitesOf(looks) : [],
-      ...(leaks && why && fails ? heldBy(await whoHolds(older)) : {}),
+      ...(leaks && why && fails ? await whoHolds(older) : {}),
     };
   } finally {
     unwatch(native, own);

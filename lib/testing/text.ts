@@ -40,6 +40,7 @@ export function leaksText(leaks: TensorLeaks): string {
   lines.push(...sites.slice(0, MAX_SITES).map(siteText));
   if (sites.length > MAX_SITES) lines.push(`  and ${many(sites.length - MAX_SITES, 'more line')}`);
   lines.push(...holdersText(leaks.heldBy ?? []));
+  if (leaks.heldByUnknown !== undefined) lines.push(`  what holds them could not be read: ${leaks.heldByUnknown}`);
   if (leaks.leaks && hiddenBytes !== null && hiddenBytes > 0) {
     lines.push(
       `  ${many(hiddenBytes, 'byte')} are held by libtorch without a tensor: look for autograd graphs, or tokens of share(), that are kept alive`,

@@ -53,6 +53,22 @@ test('without a descriptor for the process that reads the heap, the lines are st
   expect(code).toBe(0);
   expect(stdout).toMatch(/8 calls left 8 tensors/);
   expect(stdout).not.toMatch(/held by/);
+  expect(stdout).toMatch(/what holds them could not be read: .*EMFILE/);
+});
+
+test('if the process that reads the heap cannot run, the message says why', async () => {
+  // As in a folder that has a copy of the package without its dependencies.
+  const program = `const { assertNoTensorLeaks } = require(${JSON.stringify(`${LIB}/testing/index.js`)});
+    const torch = require(${JSON.stringify(LIB)});
+    const kept = [];
+    process.execPath = '/bin/false';
+    assertNoTensorLeaks(() => void kept.push(torch.ones([2])), ${JSON.stringify(FAST)}).catch((error) =>
+      console.log(JSON.stringify([error.message, error.leaks])));`;
+  const { code, stdout } = await run(process.execPath, ['-e', program]);
+  expect(code).toBe(0);
+  const [message, leaks] = JSON.parse(stdout);
+  expect(message).toMatch(/\n {2}what holds them could not be read: the process that reads the heap was ended\n/);
+  expect(leaks).toMatchObject({ heldByUnknown: 'the process that reads the heap was ended' });
 });
 
 // V8 alone took minutes for the heap of such a program (lib/observe/audit/heap-snapshot.ts).
