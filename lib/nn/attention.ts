@@ -4,6 +4,7 @@ import { native } from '../addon/native';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import { additive } from '../public/nn/attention';
+import { isPendingTensor, refuseReplay, withoutRecording } from '../tensor/pending';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, nameOf, orNull, read, type Spec, tensor } from './arguments';
 import { constant_, xavierNormal_, xavierUniform_ } from './init';
@@ -79,9 +80,19 @@ export function mergedMasks(
   return [wide.add(keys.view([batch, 1, 1, length]).expand([-1, heads, -1, -1])) as Tensor, 2];
 }
 
-/** Whether gradients through one of the tensors are recorded. */
-export const records = (tensors: readonly (Tensor | null)[]): boolean =>
-  native.gradEnabled() && tensors.some((tensor) => tensor?.requiresGrad);
+/**
+ * Whether gradients through one of the tensors are recorded. Of a pending tensor that is not known: torch.run goes by the op that
+ * records them, and torch.capture does not replay the call.
+ */
+export function records(tensors: readonly (Tensor | null)[]): boolean {
+  if (!native.gradEnabled()) return false;
+  const requires = (one: Tensor | null) => one !== null && one._handle > 0 && native.requiresGrad(one._handle);
+  // Now, also if a recorded op will write the values, as the first ones of a layer that was made in torch.run.
+  if (withoutRecording(() => tensors.some(requires))) return true;
+  const isPending = tensors.some((one) => one !== null && isPendingTensor(one));
+  if (isPending) refuseReplay('it calls an attention layer without gradients on a result of an op');
+  return isPending;
+}
 
 export class MultiheadAttention extends Module {
   embedDim: number;

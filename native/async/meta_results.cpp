@@ -187,6 +187,18 @@ at::Tensor as_self(const Arguments& given) {
   return empty_like_shape(given.tensor(0).sizes(), given.tensor(0).scalar_type());
 }
 
+// Of libtorch 2. Batches that broadcast are left to the op.
+at::Tensor attention(const Arguments& given) {
+  const at::Tensor &query = given.tensor(0), &value = given.tensor(2);
+  std::vector<int64_t> sizes = query.sizes().vec();
+  const int64_t outer = query.dim() - 2;
+  const bool same = outer >= 0 && value.dim() == query.dim() &&
+                    std::equal(sizes.begin(), sizes.begin() + outer, value.sizes().begin());
+  if (!same) throw Unknown();
+  sizes.back() = value.size(-1);
+  return empty_like_shape(sizes, query.scalar_type());
+}
+
 at::Tensor whole(const Arguments& given) { return empty_like_shape({}, given.tensor(0).scalar_type()); }
 
 struct Rule {
@@ -215,6 +227,7 @@ constexpr std::array kRules = {
     Rule{"aten::adaptive_avg_pool2d", &adaptive_pool},
     Rule{"aten::adaptive_avg_pool3d", &adaptive_pool},
     Rule{"aten::bernoulli", &as_self},
+    Rule{"aten::scaled_dot_product_attention", &attention},
     Rule{"aten::max", &whole},
     Rule{"aten::min", &whole},
 };

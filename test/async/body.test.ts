@@ -341,47 +341,4 @@ describe('an async function', () => {
       expect(x.add(1).item()).toBe(2);
     });
   });
-
-  it.each<[string, (t: typeof torch) => unknown, string]>([
-    ['a parameter', (t) => new torch.nn.Parameter(t.ones([2])), 'nn.Parameter'],
-    ['a buffer', (t) => new torch.nn.Buffer(t.ones([2])), 'nn.Buffer'],
-    ['a registered buffer', (t) => new torch.nn.Module().registerBuffer('a', t.ones([2])), 'registerBuffer'],
-  ])('%s of a pending tensor is refused', async (_what, make, op) => {
-    await balancedAsync(async () => {
-      const error = await failure(untyped.run(make));
-      expect(error).toMatchObject({ code: 'ERR_TORCH_PENDING', op, argument: 'tensor' });
-      expect(error.message).toContain('await it, or make the module outside torch.run');
-    });
-  });
-
-  it('layers can be made and called in it, with the values that they have outside', async () => {
-    const { nn } = torch;
-    await balancedAsync(async () => {
-      for (const make of [
-        () => new nn.Linear(4, 4),
-        () => new nn.Sequential(new nn.Linear(4, 4), new nn.BatchNorm1d(4)),
-        () => new nn.TransformerEncoderLayer(4, 2, { batchFirst: true, dropout: 0 }),
-      ]) {
-        await torch.scope(async () => {
-          const x = torch.rand([2, 4]);
-          torch.manualSeed(3);
-          const outside = make();
-          torch.manualSeed(3);
-          const [inside, y] = await untyped.run(() => {
-            const layer = make();
-            return [layer, layer.forward(x)];
-          });
-          const [expected, got] = [outside.stateDict(), inside.stateDict()];
-          expect(Object.keys(got)).toEqual(Object.keys(expected));
-          for (const name of Object.keys(expected)) {
-            if (!name.includes('running') && !name.includes('num_batches')) {
-              expect((got[name] as any).equal(expected[name])).toBe(true);
-            }
-          }
-          expect(y.equal(outside.forward(x))).toBe(true);
-          torch.disposeAll([inside, outside]);
-        });
-      }
-    });
-  });
 });
