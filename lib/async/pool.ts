@@ -1,5 +1,6 @@
 /** `torch.asyncPool`: the threads of `torch.async` and `torch.run`, separate from libuv's. */
 
+import { setImmediate } from 'node:timers';
 import { inspect } from 'node:util';
 import { native } from '../addon/native';
 import { demandThreads } from '../errors/values';
@@ -42,11 +43,11 @@ let isReplacing = false;
 /** Other calls get the threads of abandoned ops when all timers that are due have run: those may withdraw further calls. */
 export function replaceLater(): void {
   if (isReplacing) return;
-  isReplacing = true;
   setImmediate(() => {
     isReplacing = false;
     native.poolReplaceAbandoned();
   });
+  isReplacing = true; // last: if this is cut off (a `vm` timeout), the next call repeats it
 }
 
 // `console.log` would show that there are getters, and not the figures.

@@ -182,7 +182,10 @@ test('of calls whose time is over together, those that wait do not get the threa
         const first = endlessly(ms).then((code) => ((over = true), code));
         const others = Array.from({ length: 11 }, () => endlessly(ms));
         while (torch.asyncPool.running === before && !over) await new Promise(setImmediate);
-        if (over) continue; // the machine was busy: it has not begun
+        if (over) {
+          await Promise.all(others); // the machine was busy: it has not begun
+          continue;
+        }
         for (const end = performance.now() + ms; performance.now() < end; );
         const codes = new Set(await Promise.all([first, ...others]));
         const { abandoned, queued } = torch.asyncPool;
