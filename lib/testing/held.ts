@@ -37,10 +37,10 @@ function openPrivate(): number {
 }
 
 /** What holds the tensors, or why that cannot be determined: the lines that made them are known anyway. */
-export type Held = { readonly heldBy: readonly LeakHolder[] } | { readonly heldByUnknown: string };
+export type Holders = { readonly heldBy: readonly LeakHolder[] } | { readonly heldByUnknown: string };
 
 /** `older`: handles from before the measurement. */
-export async function whoHolds(older: ReadonlySet<number>): Promise<Held> {
+export async function whoHolds(older: ReadonlySet<number>): Promise<Holders> {
   if (isSingleExecutable())
     return { heldByUnknown: 'a single executable application cannot start the reader of a heap' };
   const open: number[] = [];
@@ -111,7 +111,7 @@ const firstLine = (text: string): string => text.trim().split('\n')[0]!;
 const failureOf = (stderr: string): string =>
   firstLine(/^\w*Error\b.*$/m.exec(stderr)?.[0] ?? (stderr || 'the process that reads the heap was ended'));
 
-function read(snapshot: number, facts: number): Promise<Held> {
+function read(snapshot: number, facts: number): Promise<Holders> {
   const options = { folder: process.cwd(), redact: false, facts: true };
   const { flags, env } = readerOptions();
   return new Promise((resolve, reject) => {

@@ -76,14 +76,22 @@ test(
   'in a process that has loaded the TypeScript compiler',
   async () => {
     const program = `require(${JSON.stringify(require.resolve('typescript'))});
+      const { Session } = require('node:inspector');
+      const v8 = require('node:v8');
+      const steps = [];
+      const { post } = Session.prototype;
+      Session.prototype.post = function (method, ...more) { steps.push(method); return post.call(this, method, ...more); };
+      const write = v8.writeHeapSnapshot;
+      v8.writeHeapSnapshot = (...all) => { steps.push('write'); return write(...all); };
       const { assertNoTensorLeaks } = require(${JSON.stringify(`${LIB}/testing/index.js`)});
       const torch = require(${JSON.stringify(LIB)});
       const kept = [];
       const leak = () => void kept.push(torch.ones([2]));
-      assertNoTensorLeaks(leak, ${JSON.stringify(FAST)}).catch(({ message }) => console.log(message));`;
+      assertNoTensorLeaks(leak, ${JSON.stringify(FAST)}).catch(({ message }) => console.log(message, steps.join()));`;
     const { code, stdout } = await run(process.execPath, ['-e', program]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/held by kept/);
+    expect(stdout).toMatch(/Debugger\.enable,write$/m);
   },
   limitMs(60_000),
 );
