@@ -155,7 +155,8 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   /** The transpose: `t()`. Of more than two dimensions, all in reverse order, with libtorch's warning that this is deprecated. */
   get T(): Tensor<D, Turned<S>> {
     const self = tensorOf(this, 'T');
-    return (self._handle > 0 && self.ndim > 2 ? self.numpyT() : self.t()) as Tensor<D, Turned<S>>;
+    // The number of dimensions of a pending tensor may not be known yet.
+    return (self._handle < 0 || self.ndim > 2 ? self.numpyT() : self.t()) as Tensor<D, Turned<S>>;
   }
 
   /** The conjugate transpose of a tensor with at most two dimensions. */

@@ -46,6 +46,16 @@ it('layers can be made and called in it, with the values that they have outside'
   });
 });
 
+it('T of a pending tensor reverses all dimensions', async () => {
+  await torch.scope(async () => {
+    for (const shape of [[], [3], [2, 3], [2, 3, 4]]) {
+      const x = torch.rand(shape);
+      const y: any = await torch.run(() => x.neg().T);
+      expect(y.equal(x.neg().T)).toBe(true);
+    }
+  });
+});
+
 it.each([true, false])('attention layers take results of ops, training: %p', async (training) => {
   await balancedAsync(async () => {
     const { nn } = torch;
