@@ -55,7 +55,7 @@ export interface Native extends AuditNative, MemoryNative {
   shape(handle: number): number | number[];
   /** Names of the dimensions, '*' for unnamed ones. */
   names(handle: number): string[];
-  strides(handle: number): number[];
+  strides(handle: number): number | number[];
   numel(handle: number): number;
   ndim(handle: number): number;
   dtype(handle: number): number;

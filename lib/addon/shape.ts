@@ -1,4 +1,4 @@
-/** The sizes of a tensor, which native code gives as one number where they fit: an array made there takes five times as long. */
+/** Sizes and strides, which native code gives as one number where they fit: an array made there takes five times as long. */
 import { native } from './native';
 
 /** The number of sizes is above these bits, each size in an equal part of them, the first in the highest. */
@@ -25,8 +25,10 @@ function unpacked(packed: number): number[] {
   }
 }
 
+const listOf = (sizes: number | number[]) => (typeof sizes === 'number' ? unpacked(sizes) : sizes);
+
 /** A new array. Throws for a nested tensor, which has no single shape, and for a handle that is not live. */
-export function shapeOf(handle: number): number[] {
-  const sizes = native.shape(handle);
-  return typeof sizes === 'number' ? unpacked(sizes) : sizes;
-}
+export const shapeOf = (handle: number): number[] => listOf(native.shape(handle));
+
+/** A new array. Throws for a tensor that is not strided, and for a handle that is not live. */
+export const stridesOf = (handle: number): number[] => listOf(native.strides(handle));

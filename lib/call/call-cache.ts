@@ -279,6 +279,8 @@ function quickOther(value: unknown, base: Kind): unknown {
       return value instanceof NativeObject && value._class === 'Generator' ? value._handle : unlessObject(value);
     case Kind.Dimname:
       return typeof value === 'string' ? value : unlessObject(value);
+    case Kind.Any:
+      return value;
     default:
       return UNSURE;
   }

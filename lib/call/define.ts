@@ -172,6 +172,7 @@ function plainList({ type }: Param, value: unknown): number[] | undefined {
 /** Whether a positional argument other than a list needs no conversion. */
 function isUnchanged({ type, variadic }: Param, value: unknown): boolean {
   if (variadic) return false;
+  if (type.base === Kind.Any) return isGenuine(value) || (typeof value !== 'object' && value !== undefined);
   if (value === null) return type.nullable;
   if (type.plain !== Plain.Tensor) return isPlain(value, type.plain);
   return isGenuine(value) ? value._handle > 0 : !types.isProxy(value) && isPendingTensor(value);
@@ -195,20 +196,34 @@ function plainArguments(params: readonly Param[], passed: readonly unknown[]): u
   return args;
 }
 
+/** The first signature that takes this number of positional arguments; -1 if the parser has to decide. */
+function firstFor(signatures: readonly Signature[], count: number): number {
+  const isOpen = ({ params }: Signature) =>
+    params.some(({ type, variadic }) => variadic || (type.list && type.size === 0));
+  if (signatures.length > 1 && signatures.some(isOpen)) return -1;
+  const takes = ({ params }: Signature) =>
+    count <= params.length && params.every(({ optional, keywordOnly }, i) => (i < count ? !keywordOnly : optional));
+  return signatures.findIndex(takes);
+}
+
 /** The function or method of that name, if there is no op. */
 export function publicFunction(space: string, name: string): (...args: unknown[]) => unknown {
   const method = space === 'Tensor';
-  let only: Entry | undefined | null;
+  let entry: Entry | undefined;
+  let counted = -1;
+  let first = -1;
   let site: PublicSite | undefined;
   const wrapper = function (this: unknown, ...passed: unknown[]): unknown {
-    if (only === undefined) {
-      const entry = entryOf(space, name);
-      only = entry.signatures.length === 1 ? entry : null;
+    entry ??= entryOf(space, name);
+    const all = method ? [this, ...passed] : passed;
+    if (counted !== all.length) {
+      counted = all.length;
+      first = firstFor(entry.signatures, counted);
     }
-    if (only !== null) {
-      const all = method ? [this, ...passed] : passed;
-      const args = plainArguments(only.signatures[0]!.params, all);
-      if (args !== undefined) return carryOut(name, only.signatures[0]!.params, args, only.run[0]!);
+    if (first >= 0) {
+      const { params } = entry.signatures[first]!;
+      const args = plainArguments(params, all);
+      if (args !== undefined) return carryOut(name, params, args, entry.run[first] ?? entry.run[0]!);
     }
     site ??= publicSite(space, name, []);
     return callPublic(site, passed, method ? (this as Tensor) : undefined);

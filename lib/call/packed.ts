@@ -84,6 +84,18 @@ export function intsOf(value: unknown, size: number, least = 0): number | number
   return first * Packing.Lengths + size;
 }
 
+/** The same for one to four integers that are the elements of a list: `view(2, 3)`. */
+export function gathered(count: number, a: number, b = 0, c = 0, d = 0): number | number[] {
+  if (reading && isBeingRead()) return [a, b, c, d].slice(0, count);
+  const first = nextInt + count > ring.length ? 0 : nextInt;
+  ring[first] = a;
+  if (count > 1) ring[first + 1] = b;
+  if (count > 2) ring[first + 2] = c;
+  if (count > 3) ring[first + 3] = d;
+  nextInt = first + count;
+  return first * Packing.Lengths + count;
+}
+
 /** A copy of an array of numbers; undefined for other values. */
 export function numbers(list: unknown, least = 0): number[] | undefined {
   if (!Array.isArray(list)) return undefined;

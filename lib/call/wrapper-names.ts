@@ -4,7 +4,7 @@ import { readValue } from '../tensor/reading';
 import { Tensor, wrap } from '../tensor/tensor';
 import { callPublic, publicSite } from './define';
 import { named, names } from './named';
-import { ints, intsOf, numbers, numberTensor } from './packed';
+import { gathered, ints, intsOf, numbers, numberTensor } from './packed';
 import { results } from './runtime';
 
 /** Those of wrappers that take arguments by position alone: `torch.ops`. */
@@ -13,6 +13,7 @@ export const positionalNames = { Tensor, wrap, results, ints, intsOf, numbers, n
 /** Those of functions and methods, which also take options. */
 export const wrapperNames = {
   ...positionalNames,
+  gathered,
   dtypes: givenDtypeCodes,
   readValue,
   named,

@@ -67,7 +67,7 @@ function cudaDevice(device: unknown): Device {
   throw refuse('cuda', 'device', "a device number, 'cuda' or 'cuda:N'", device);
 }
 
-/** Strides of a contiguous tensor, in the order of the dimensions or another one. */
+/** Strides of a contiguous tensor, with the dimensions in this order, the innermost first. */
 function isDenseIn(shape: readonly number[], strides: readonly number[], order: readonly number[]): boolean {
   let expected = 1;
   for (const dim of order) {
@@ -79,13 +79,15 @@ function isDenseIn(shape: readonly number[], strides: readonly number[], order: 
   return true;
 }
 
+const innermostFirst = (shape: readonly number[]) => shape.map((_, dim) => shape.length - 1 - dim);
+
 function isContiguous(self: Tensor, memoryFormat: MemoryFormat | null): boolean {
   const { shape, strides } = self;
   const last = shape.length - 1;
   switch (memoryFormat) {
     case null:
     case 'contiguous':
-      return shape.includes(0) || isDenseIn(shape, strides, [...shape.keys()].reverse());
+      return shape.includes(0) || isDenseIn(shape, strides, innermostFirst(shape));
     case 'channels_last':
       return last === 3 && isDenseIn(shape, strides, [1, 3, 2, 0]);
     case 'channels_last_3d':
@@ -147,14 +149,20 @@ define(['Tensor'], {
   storageOffset: (self: Tensor) => native.storageOffset(self._handle),
   isContiguous,
   size: (self: Tensor) => self.shape,
-  to: (self: Tensor, device: Device, dtype: DType | null, nonBlocking: boolean, copy: boolean, memoryFormat: unknown) =>
-    self.to({
-      device,
-      dtype: dtype ?? undefined,
-      nonBlocking,
-      copy,
-      memoryFormat: (memoryFormat as MemoryFormat | null) ?? undefined,
-    }),
+  to: (
+    self: Tensor,
+    device: Device,
+    dtype: DType | null,
+    nonBlocking: boolean,
+    copy: boolean,
+    memoryFormat: unknown,
+  ) => {
+    if (memoryFormat !== null || nonBlocking || copy) {
+      const format = (memoryFormat as MemoryFormat | null) ?? undefined;
+      return self.to({ device, dtype: dtype ?? undefined, nonBlocking, copy, memoryFormat: format });
+    }
+    return dtype === null ? self.to({ device }) : self.to({ dtype, device });
+  },
   stride: (self: Tensor) => self.strides,
   tolist: (self: Tensor) => self.toArray(),
   newTensor: composed(

@@ -4,7 +4,7 @@ import type { Device, DType, Layout, Shape } from '../../types/base';
 import type { TensorMethods } from '../../types/generated/methods';
 import { dtypeName, layoutName } from '../addon/enums';
 import { native } from '../addon/native';
-import { shapeOf } from '../addon/shape';
+import { shapeOf, stridesOf } from '../addon/shape';
 import { markCopy } from '../errors/copies';
 import { argumentError, codedError, disposedError } from '../errors/errors';
 import { Flag, RecordingMode } from '../generated/codes';
@@ -68,7 +68,7 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 
   /** The distance in elements of one step along each dimension. */
   get strides(): number[] {
-    return native.strides(handleOf(this, 'strides'));
+    return stridesOf(handleOf(this, 'strides'));
   }
 
   get dtype(): D {

@@ -27,18 +27,24 @@ c10::optional<int64_t> packed_sizes(at::IntArrayRef sizes) {
   return packed;
 }
 
-// shape(self): the sizes, packed or as an array.
-napi_value shape(Call& call) {
-  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
-  const at::IntArrayRef sizes = call.tensor(call.arguments[0], 0).sizes();
+// Sizes or strides, packed or as an array.
+napi_value write_sizes(Call& call, at::IntArrayRef sizes) {
   if (const auto packed = packed_sizes(sizes)) return write_int(call, *packed);
   const napi_value array = new_array(call, sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i) set_element(call, array, i, write_int(call, sizes[i]));
   return array;
 }
-std::vector<int64_t> strides(const at::Tensor& self) {
+
+const at::Tensor& up_to_date_self(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  return call.tensor(call.arguments[0], 0);
+}
+
+napi_value shape(Call& call) { return write_sizes(call, up_to_date_self(call).sizes()); }
+napi_value strides(Call& call) {
+  const at::Tensor& self = up_to_date_self(call);
   if (self.layout() != c10::kStrided) throw CodedError("ERR_TORCH_LAYOUT", "only a strided tensor has strides");
-  return self.strides().vec();
+  return write_sizes(call, self.strides());
 }
 int64_t numel(const at::Tensor& self) { return self.numel(); }
 int64_t ndim(const at::Tensor& self) { return self.dim(); }
@@ -80,7 +86,7 @@ std::vector<std::string> names(const at::Tensor& self) {
 const Export kTensorExports[] = {
     exported("names", "names(Tensor self) -> str[]", &names),
     exported_body<&shape, 1>("shape", "shape(Tensor self) -> int[]"),
-    exported("strides", "strides(Tensor self) -> int[]", &strides),
+    exported_body<&strides, 1>("strides", "strides(Tensor self) -> int[]"),
     exported("numel", "numel(Tensor self) -> int", &numel),
     exported("ndim", "ndim(Tensor self) -> int", &ndim),
     exported("dtype", "dtype(Tensor self) -> ScalarType", &dtype),

@@ -221,6 +221,15 @@ function fitting({ params, self }: Signature, asMethod: boolean, next: (n: numbe
   return args;
 }
 
+/** One to six integers in place of the list that is the only positional parameter; undefined for other signatures. */
+function gathered({ params, self }: Signature, asMethod: boolean, next: (n: number) => number): unknown[] | undefined {
+  const positional = params.filter((param, i) => !param.keywordOnly && !param.out && !(asMethod && i === self));
+  const type = positional[0]?.type;
+  if (positional.length !== 1 || letterOf(type) !== 'I' || !type!.list) return undefined;
+  const of = next(4) === 0 ? [...samples.I!, 2.5, a, scalar, true, undefined, [1], { out: a }] : [0, 1, -1, 2];
+  return Array.from({ length: 1 + next(6) }, () => of[next(of.length)]);
+}
+
 interface Callee {
   label: string;
   numbers: readonly number[];
@@ -243,9 +252,13 @@ function compare({ label, numbers, asMethod, fast, slow }: Callee, next: (n: num
   const differences: string[] = [];
   const lists = [
     ...numbers.flatMap((number) => Array.from({ length: 40 }, () => fitting(signature(number), asMethod, next))),
+    ...numbers.flatMap((number) =>
+      Array.from({ length: 40 }, () => gathered(signature(number), asMethod, next) ?? null),
+    ),
     ...Array.from({ length: 15 }, () => Array.from({ length: next(6) }, () => values[next(values.length)])),
   ];
   for (const args of lists) {
+    if (args === null) continue; // nothing to gather
     const [left, right] = [outcome(() => fast(args)), outcome(() => slow(args))];
     if (left === right) continue;
     differences.push(`${label}(${textOf(args)}): fast ${left}, parser ${right}`);

@@ -103,6 +103,8 @@ test(
     expect(untyped.zeros(2, 3).shape).toEqual([2, 3]);
     expect(untyped.zeros(2, 3, { dtype: 'bool' }).dtype).toBe('bool');
     expect(x().permute(1, 0).shape).toEqual([3, 2]);
+    for (let n = 1; n <= 6; n++) expect(untyped.zeros(...new Array(n).fill(n)).shape).toEqual(new Array(n).fill(n));
+    expect(codeOf(() => untyped.zeros(2, 2.5))).toBe('ERR_TORCH_OVERLOAD');
   }),
 );
 

@@ -225,7 +225,7 @@ test('so does one of the tables, of functions that are not ops alone, and of tor
     const compile = Module.prototype._compile;
     const x = torch.ones([2, 2]);
     const uses = {
-      'table.js': () => torch.ones(2, 2).shape,
+      'table.js': () => torch.ones(2n, 2).shape,
       'raw.js': () => x.isLeaf,
       'raw_calls.js': () => torch.ops.aten.add.Tensor(x, x).shape,
       'public/sparse.js': () => torch.einsum('ij->', [x]).item(),

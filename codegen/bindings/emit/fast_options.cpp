@@ -47,10 +47,7 @@ bool is_tensor(const Argument& argument) { return argument.type.base == Base::Te
 // The test of an option, whose value was read into `name`.
 std::optional<Test> option_test(const Type& type, const std::string& name, bool not_empty) {
   if (type.base == Base::Tensor) return std::nullopt;
-  if (type.base == Base::Dtype && !type.list) {
-    const std::string local = "d" + name.substr(1);
-    return Test{fill(js::kIsDtype, {{"local", local}, {"value", name}}), local};
-  }
+  if (type.base == Base::Dtype && !type.list) return dtype_test(name);
   if (type.base == Base::Device && !type.list) return Test{fill(js::kIsString, {{"value", name}}), name};
   return test_of(type, name, not_empty);
 }

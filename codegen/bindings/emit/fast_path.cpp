@@ -14,10 +14,13 @@ namespace {
 
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
+constexpr size_t kMaxGathered = 4;    // the same for integers in place of a list: `view(2, 3)`
 
 class Builder {
  public:
-  Builder(const Plan& plan, const Group& group, bool method) : plan_(plan), group_(group), method_(method) {}
+  // `named`: not the raw form. Integers one by one are accepted for a list, and dtypes by name.
+  Builder(const Plan& plan, const Group& group, bool method, bool named)
+      : plan_(plan), group_(group), method_(method), named_(named) {}
 
   // `options`: lines of calls with an options object, by the number of arguments.
   FastPath build(const std::map<size_t, std::string>& options) {
@@ -71,6 +74,28 @@ class Builder {
       if (!is_given && !arguments[i].default_value) return false;
     }
     return true;
+  }
+
+  // Whether so many integers may be the elements of the list that is the only positional parameter: see gatherSizes()
+  // in lib/call/parse.ts.
+  bool gathers(const PlannedOp& op, size_t given) const {
+    if (!named_ || given == 0 || given > kMaxGathered) return false;
+    const auto indices = positional(op);
+    if (indices.size() != 1 || !accepts_count(op, 1)) return false;
+    const Type& type = op.declaration->arguments[indices[0]].type;
+    return type.list && type.base == Base::Int && type.size == 0 && !type.element_nullable;
+  }
+
+  // Whether an earlier overload without a fast case might accept so many integers.
+  bool integers_are_hidden(const std::vector<const PlannedOp*>& slow, size_t given) const {
+    Type integer;
+    integer.base = Base::Int;
+    return std::any_of(slow.begin(), slow.end(), [&](const PlannedOp* other) {
+      const auto theirs = positional(*other);
+      if (theirs.size() < given) return true;
+      return std::all_of(theirs.begin(), theirs.begin() + static_cast<long>(given),
+                         [&](size_t i) { return may_overlap(integer, other->declaration->arguments[i].type); });
+    });
   }
 
   // Whether an earlier overload without a fast case might accept the values that fit `op`.
@@ -133,16 +158,20 @@ class Builder {
     std::vector<const PlannedOp*> slow;  // earlier overloads that take this many arguments, without a fast case
     for (const int index : group_.ops) {
       const PlannedOp& op = plan_.ops[static_cast<size_t>(index)];
-      if (op.shadowed || !accepts_count(op, given)) continue;
-      const auto line = is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
+      if (op.shadowed) continue;
+      const bool by_position = accepts_count(op, given);
+      const bool gathered = gathers(op, given);
+      if (!by_position && !gathered) continue;
+      const auto line = !by_position || is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
       // A case without a test takes every call, so later cases are unreachable.
       if (line && given == 0) return *line;
       if (line) {
         text += *line;
         if (op.number_tensors) text += line_for(op, given, last_tensor(op, given)).value_or("");
-      } else {
-        slow.push_back(&op);
       }
+      const auto integers = !gathered || integers_are_hidden(slow, given) ? std::nullopt : gathered_line(op, given);
+      text += integers.value_or("");
+      if ((by_position && !line) || (gathered && !integers)) slow.push_back(&op);
     }
     return text;
   }
@@ -160,6 +189,30 @@ class Builder {
     return number == kNone ? std::nullopt : line(op, given, number);
   }
   std::optional<std::string> line_for(const PlannedOp& op, size_t given) const { return line(op, given, kNone); }
+
+  // The case of `given` integers in place of a list.
+  std::optional<std::string> gathered_line(const PlannedOp& op, size_t given) const {
+    const auto& arguments = op.declaration->arguments;
+    const size_t list = positional(op)[0];
+    std::string conditions;
+    std::string integers;
+    for (size_t i = 0; i < given; ++i) {
+      const std::string name = "a" + std::to_string(i);
+      conditions += (i == 0 ? "" : " && ") + fill(js::kIsInteger, {{"value", name}});
+      integers += ", " + name;
+    }
+    std::string values;
+    std::vector<std::string> names(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (is_self(op, i)) names[i] = "this";
+      const auto text = is_self(op, i) ? fill(js::kHandle, {{"tensor", "this"}})
+                        : i == list    ? fill(js::kGathered, {{"count", std::to_string(given)}, {"integers", integers}})
+                                       : default_text(arguments[i]);
+      if (!text) return std::nullopt;
+      values += (i == 0 ? "" : ", ") + *text;
+    }
+    return tested_line(op, conditions, values, names);
+  }
 
   std::optional<std::string> line(const PlannedOp& op, size_t given, size_t number) const {
     const auto& arguments = op.declaration->arguments;
@@ -202,7 +255,7 @@ class Builder {
       }
       names[i] = "a" + std::to_string(position);
       const auto test =
-          i == number ? std::optional<Test>(number_test(names[i])) : test_of(arguments[i].type, names[i], rival);
+          i == number ? std::optional<Test>(number_test(names[i])) : test_for(arguments[i], names[i], rival);
       if (!test) return std::nullopt;
       add(&conditions, " && ", test->condition);
       if (!test->read.empty()) add(&reads, " && ", fill(js::kIsRead, {{"read", test->read}}));
@@ -213,6 +266,16 @@ class Builder {
     if (!handles.empty() && !reads.empty()) reads.insert(1, handles + ", ");
     if (!handles.empty() && reads.empty()) reads = "(" + handles + ", true)";
     add(&conditions, " && ", reads);
+    return tested_line(op, conditions, values, names);
+  }
+
+  std::optional<Test> test_for(const Argument& argument, const std::string& name, bool rival) const {
+    const bool is_dtype = argument.type.base == Base::Dtype && !argument.type.list;
+    return named_ && is_dtype ? dtype_test(name) : test_of(argument.type, name, rival);
+  }
+
+  std::string tested_line(const PlannedOp& op, const std::string& conditions, std::string values,
+                          const std::vector<std::string>& names) const {
     // Trailing nulls are omitted: native code treats missing arguments as null.
     while (values.size() >= 6 && values.compare(values.size() - 6, 6, ", null") == 0) values.resize(values.size() - 6);
     const std::string call = fill(js::kCall, {{"row", std::to_string(op.number)}, {"values", values}});
@@ -225,14 +288,16 @@ class Builder {
   const Plan& plan_;
   const Group& group_;
   const bool method_;
+  const bool named_;
 };
 
 }  // namespace
 
 FastPath fast_path(const Plan& plan, const Group& group, bool method, bool options) {
   const bool internal = group.js_name[0] == '_' || group.js_name.find("ackward") != std::string::npos;
-  return Builder(plan, group, method)
-      .build(options && !internal ? option_lines(plan, group, method) : std::map<size_t, std::string>());
+  const bool all = options && !internal;
+  return Builder(plan, group, method, all)
+      .build(all ? option_lines(plan, group, method) : std::map<size_t, std::string>());
 }
 
 }  // namespace codegen

@@ -16,7 +16,7 @@ struct FastPath {
   size_t parameters = 0;  // the maximum over the cases
   bool reads = false;     // whether `r` may hold the arguments, as they were read
 };
-// `options`: also the cases of fast_options.h.
+// `options`: also the cases of fast_options.h, and integers one by one in place of a list.
 FastPath fast_path(const Plan& plan, const Group& group, bool method, bool options);
 
 }  // namespace codegen

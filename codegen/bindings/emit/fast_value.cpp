@@ -74,6 +74,11 @@ Test number_test(const std::string& name) {
   return {fill(js::kIsNumber, {{"value", name}}), fill(js::kNumberTensor, {{"value", name}})};
 }
 
+Test dtype_test(const std::string& name) {
+  const std::string local = "d" + name.substr(1);
+  return {fill(js::kIsDtype, {{"local", local}, {"value", name}}), local};
+}
+
 std::optional<std::string> default_text(const Argument& argument) {
   if (!argument.default_value) return std::nullopt;
   const Default& value = *argument.default_value;

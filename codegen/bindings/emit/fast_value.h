@@ -26,6 +26,9 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
 // For a number passed instead of a tensor.
 Test number_test(const std::string& name);
 
+// For a dtype by one of its names.
+Test dtype_test(const std::string& name);
+
 // The default as native code takes it; nothing if it is only known at run time.
 std::optional<std::string> default_text(const Argument& argument);
 

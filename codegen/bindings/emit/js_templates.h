@@ -61,7 +61,7 @@ constexpr const char* kFunctions = R"(
 'use strict';
 // `f` holds the native functions by number; `rt` is lib/call/runtime.ts: wrap and results make Tensors of handles,
 // callFunction and callMethod are the parser, `s` what it knows of each wrapper that called it. `r`: arguments that were read.
-exports.makeFunctions = (function makeFunctions(f, { Tensor, wrap, results, ints, intsOf, numbers, numberTensor, dtypes, readValue, named, names, callFunction, callPublic, functionSite, publicSite }, s = []) { return {
+exports.makeFunctions = (function makeFunctions(f, { Tensor, wrap, results, ints, intsOf, gathered, numbers, numberTensor, dtypes, readValue, named, names, callFunction, callPublic, functionSite, publicSite }, s = []) { return {
 ${spaces}}; });
 )";
 constexpr const char* kFunctionsTypes = R"(
@@ -72,7 +72,7 @@ constexpr const char* kMethods = R"(
 'use strict';
 // `f` holds the native functions by number; `rt` is lib/call/runtime.ts: wrap and results make Tensors of handles,
 // callFunction and callMethod are the parser, `s` what it knows of each wrapper that called it. `r`: arguments that were read.
-exports.makeMethods = (function makeMethods(f, { Tensor, wrap, results, ints, intsOf, numbers, numberTensor, dtypes, readValue, named, names, callMethod, callPublic, methodSite, publicSite }, s = []) { return {
+exports.makeMethods = (function makeMethods(f, { Tensor, wrap, results, ints, intsOf, gathered, numbers, numberTensor, dtypes, readValue, named, names, callMethod, callPublic, methodSite, publicSite }, s = []) { return {
 ${wrappers}}; });
 )";
 constexpr const char* kMethodsTypes = R"(
@@ -121,6 +121,7 @@ constexpr const char* kIsBoolean = "typeof ${value} === 'boolean'";
 constexpr const char* kIsString = "typeof ${value} === 'string'";
 constexpr const char* kHandle = "${tensor}._handle";
 constexpr const char* kNumberTensor = "numberTensor(${value})";
+constexpr const char* kGathered = "gathered(${count}${integers})";
 // Lists are read into a local, undefined if the value does not fit.
 constexpr const char* kReadInts = "${local} = ints(${value}${least})";
 constexpr const char* kReadIntsOfSize = "${local} = intsOf(${value}, ${size}${least})";
