@@ -10,8 +10,15 @@
 namespace ltn::autograd {
 namespace {
 
-// The number of the environment with this JS thread; 0 for any other thread.
-thread_local uint32_t thread_environment = 0;
+// How many callbacks are in progress on this thread, one inside the other.
+thread_local uint32_t thread_depth = 0;
+
+struct Depth {
+  Depth() { ++thread_depth; }
+  ~Depth() { --thread_depth; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+};
 
 }  // namespace
 
@@ -56,11 +63,7 @@ std::vector<at::Tensor> CallbackFrame::tensors(napi_value handles) {
 std::string CallbackFrame::text(napi_value value) { return read_string(call_, value, 0); }
 
 Callback::Callback(Call& call, napi_value function)
-    : state_(&call.state),
-      queue_(CallbackQueue::of_thread()),
-      releases_(call.state.releases()),
-      environment_(call.state.number()) {
-  thread_environment = environment_;
+    : state_(&call.state), queue_(CallbackQueue::of_thread()), releases_(call.state.releases()) {
   napi_ref reference = nullptr;
   check(call.env, releases_->refer(function, &reference));
   reference_ = reference;
@@ -72,6 +75,8 @@ Callback::~Callback() {
   queue_->remove();
 }
 
+bool Callback::is_running_on_thread() noexcept { return thread_depth != 0; }
+
 void Callback::drop() noexcept {
   if (const napi_ref reference = reference_.exchange(nullptr)) releases_->push(reference);
 }
@@ -79,8 +84,9 @@ void Callback::drop() noexcept {
 void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
   if (reference_ == nullptr) return;
   try {
-    if (thread_environment == environment_ && state_->current_call() != nullptr) return call_here(use);
-    if (thread_environment != environment_ && queue_->request([&] { call_here(use); })) return;
+    const bool here = queue_->is_of_thread();  // a thread may have several environments, one for each copy of the addon
+    if (here && state_->current_call() != nullptr) return call_here(use);
+    if (!here && queue_->request([&] { call_here(use); })) return;
     throw CodedError("ERR_TORCH_CALLBACK_THREAD",
                      "a hook or an autograd.Function of JavaScript: expected a backward that the thread of its "
                      "JavaScript waits for, got one of another thread (torch.run and torch.async run ops on pool "
@@ -92,13 +98,15 @@ void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
 }
 
 void Callback::call_here(const std::function<void(CallbackFrame&)>& use) const {
-  if (reference_ == nullptr) return;  // dropped while another thread waited
+  const napi_ref reference = reference_;
+  if (reference == nullptr) return;  // dropped while another thread waited
+  const Depth depth;
   Call& call = *Call::current(*state_);
   napi_escapable_handle_scope scope = nullptr;
   check(call.env, napi_open_escapable_handle_scope(call.env, &scope));
   try {
     napi_value function = nullptr;
-    check(call.env, napi_get_reference_value(call.env, reference_, &function));
+    check(call.env, napi_get_reference_value(call.env, reference, &function));
     CallbackFrame frame(call, function);
     use(frame);
   } catch (const ThrownByProgram& error) {  // the exception outlives the scope

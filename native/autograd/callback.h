@@ -55,6 +55,8 @@ class Callback {
   // Calls `use(frame)` on the function's thread; `use` runs the frame. Throws CodedError if that thread does not wait
   // for this one.
   void call(const std::function<void(CallbackFrame&)>& use) const;
+  // Whether a callback is in progress on the calling thread.
+  static bool is_running_on_thread() noexcept;
   // Releases the function: call() does nothing afterwards.
   void drop() noexcept;
 
@@ -65,7 +67,6 @@ class Callback {
   EnvState* const state_;  // used only on its thread, which outlives it
   const std::shared_ptr<CallbackQueue> queue_;
   const std::shared_ptr<ReleaseQueue> releases_;
-  const uint32_t environment_;
   std::atomic<napi_ref> reference_{nullptr};  // null once dropped
 };
 

@@ -68,6 +68,8 @@ const std::shared_ptr<CallbackQueue>& CallbackQueue::of_thread() {
   return queue_of_thread;
 }
 
+bool CallbackQueue::is_of_thread() const noexcept { return queue_of_thread.get() == this; }
+
 bool CallbackQueue::is_linked() noexcept { return is_forced() || c10::impl::hasDeviceGuardImpl(kDevice); }
 
 bool CallbackQueue::is_needed_on_thread() {

@@ -21,6 +21,8 @@ class CallbackQueue : public std::enable_shared_from_this<CallbackQueue> {
  public:
   // The queue of the calling JS thread; made at the first call.
   static const std::shared_ptr<CallbackQueue>& of_thread();
+  // Whether it is the queue of the calling thread.
+  bool is_of_thread() const noexcept;
   // Whether this libtorch is built for a device whose nodes run on other threads. Does not check whether the machine
   // has one.
   static bool is_linked() noexcept;

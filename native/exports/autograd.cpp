@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/function.h>
 
+#include "native/autograd/gradient.h"
 #include "native/exports/exports.h"
 #include "native/schema/dtypes.h"
 
@@ -12,12 +13,9 @@ namespace {
 bool requires_grad(const at::Tensor& self) { return self.requires_grad(); }
 // Not set_requires_grad(), which takes any tensor: the flag of a computed one must not be removed.
 void set_requires_grad(const at::Tensor& self, bool value) { self.requires_grad_(value); }
-at::Tensor grad(const at::Tensor& self) { return self.grad(); }
+at::Tensor grad(const at::Tensor& self) { return autograd::gradient_of(self); }
 void set_grad(const at::Tensor& self, const c10::optional<at::Tensor>& value) {
-  if (!value.has_value()) {
-    self.mutable_grad() = at::Tensor();
-    return;
-  }
+  if (!value.has_value()) return autograd::set_gradient(self, at::Tensor());
   TORCH_CHECK(value->sizes() == self.sizes(), "assigned grad has data of a different size: expected ", self.sizes(),
               ", got ", value->sizes());
   TORCH_CHECK(value->scalar_type() == self.scalar_type(), "assigned grad has data of a different dtype: expected ",
@@ -25,7 +23,7 @@ void set_grad(const at::Tensor& self, const c10::optional<at::Tensor>& value) {
   TORCH_CHECK(value->device() == self.device(), "assigned grad has data on a different device: expected ",
               self.device(), ", got ", value->device());
   TORCH_CHECK(value->unsafeGetTensorImpl() != self.unsafeGetTensorImpl(), "a tensor cannot be its own grad");
-  self.mutable_grad() = *value;
+  autograd::set_gradient(self, *value);
 }
 std::string grad_fn_name(const at::Tensor& self) {
   return self.grad_fn() == nullptr ? std::string() : self.grad_fn()->name();

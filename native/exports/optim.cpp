@@ -1,6 +1,7 @@
 // Steps of optimizers: one call for all parameters of a group.
 #include <c10/core/InferenceMode.h>
 
+#include "native/autograd/gradient.h"
 #include "native/exports/exports.h"
 #include "native/optim/fused.h"
 #include "native/optim/steps.h"
@@ -33,7 +34,7 @@ class Rows {
     at_ = handles_ + row * width_;
     parameter_ = dense();
     if (!is_fit_) return false;
-    grad_ = parameter_.grad();
+    grad_ = autograd::gradient_of(parameter_);
     if (grad_.defined() && grad_.layout() != c10::kStrided) is_fit_ = false;
     return is_fit_ && grad_.defined();
   }

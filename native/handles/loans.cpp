@@ -73,6 +73,10 @@ void Loans::lend_tensor(const at::Tensor& tensor, bool is_named, std::vector<Key
   });
 }
 
+std::atomic<uint32_t> Loans::writers_{0};
+
+Loans::~Loans() { writers_.fetch_sub(writing_gradients_ + writing_everything_, std::memory_order_relaxed); }
+
 void Loans::begin(uint64_t borrower, const Borrowed& borrowed) {
   TORCH_CHECK(batches_.count(borrower) == 0, "a batch of this strand is already running");
   std::vector<Key> keys;
@@ -88,6 +92,7 @@ void Loans::begin(uint64_t borrower, const Borrowed& borrowed) {
   ++under_way_;
   writing_gradients_ += borrowed.reach == Reach::Gradients;
   writing_everything_ += borrowed.reach == Reach::Everything;
+  if (borrowed.reach != Reach::Arguments) writers_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Loans::give_back(const std::vector<Key>& keys) noexcept {
@@ -110,6 +115,7 @@ void Loans::end(uint64_t borrower) noexcept {
   --under_way_;
   writing_gradients_ -= found->second.reach == Reach::Gradients;
   writing_everything_ -= found->second.reach == Reach::Everything;
+  if (found->second.reach != Reach::Arguments) writers_.fetch_sub(1, std::memory_order_relaxed);
   give_back(found->second.keys);
   batches_.erase(found);
   due_ |= all_deferred_ || (reached_deferred_ && writing_gradients_ + writing_everything_ == 0);

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <atomic>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -40,6 +41,14 @@ struct Borrowed {
 // environment's JS thread only.
 class Loans {
  public:
+  Loans() = default;
+  ~Loans();
+  Loans(const Loans&) = delete;
+  Loans& operator=(const Loans&) = delete;
+
+  // Whether a batch of any environment may write to gradients now. Thread: any.
+  static bool writes_gradients() noexcept { return writers_.load(std::memory_order_relaxed) != 0; }
+
   // A batch starts; it runs until end(). If it throws, nothing has changed.
   void begin(uint64_t borrower, const Borrowed& borrowed);
   // Does nothing for a borrower without a batch. Does not allocate.
@@ -85,6 +94,8 @@ class Loans {
   Loan* lend(Key key, std::vector<Key>* keys);
   void lend_tensor(const at::Tensor& tensor, bool is_named, std::vector<Key>* keys);
   void give_back(const std::vector<Key>& keys) noexcept;
+
+  static std::atomic<uint32_t> writers_;  // batches that write to gradients, of all environments
 
   std::unordered_map<Key, Loan> loans_;  // `batches` 0: returned, and due because it is unnamed
   std::unordered_map<uint64_t, Batch> batches_;

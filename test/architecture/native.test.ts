@@ -34,7 +34,7 @@ const ARROWS: Record<string, Record<string, readonly string[]>> = {
     ops: ['async', 'compat.h', 'convert', 'env', 'handles', 'schema'],
     optim: [],
     models: [...BOTTOM.filter((part) => part !== 'audit'), 'async', 'convert'],
-    autograd: ['async', 'compat.h', 'convert', 'errors'],
+    autograd: ['async', 'compat.h', 'convert', 'errors', 'handles'],
     convert: ['accounting', 'async', 'compat.h', 'env', 'errors', 'handles', 'schema'],
     env: [...BOTTOM.filter((part) => part !== 'audit'), 'async', 'cuda', 'share'],
     distributed: ['async', 'errors'],

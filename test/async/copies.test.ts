@@ -27,3 +27,20 @@ test('promises of both copies settle, and their chains do not mix', async () => 
   });
   expect(answers).toEqual([[2, 2], [3, 3, 3], wanted]);
 });
+
+test('the addon loaded twice on one thread: the hooks of each copy are called', async () => {
+  const answers = await ask(`
+    for (const name of Object.keys(require.cache)) delete require.cache[name];
+    const other = require(${JSON.stringify(`${LIB}/index.js`)});
+    if (other.ones([1]) instanceof torch.Tensor) throw new Error('one copy');
+    const made = [torch, other].map((lib) => {
+      const x = lib.ones([2], { requiresGrad: true });
+      const called = [];
+      x.registerHook((gradient) => void called.push(gradient.toArray()));
+      return { y: x.mul(2).sum(), called };
+    });
+    for (const { y } of made) y.backward();
+    answer(made.map(({ called }) => called));
+  `);
+  expect(answers).toEqual([[[2, 2]], [[2, 2]]]);
+});

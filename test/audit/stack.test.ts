@@ -88,6 +88,16 @@ describe('the program’s settings of Error are restored afterwards', () => {
     expect(Object.hasOwn(globalError, 'prepareStackTrace')).toBe(false);
   });
 
+  test.each(['prepareStackTrace', 'stackTraceLimit'])('if %s has accessors, which are not called', (name) => {
+    let calls = 0;
+    const count = () => void calls++;
+    Object.defineProperty(globalError, name, { configurable: true, get: count, set: count });
+    const [frame] = capture().frames();
+    Reflect.deleteProperty(globalError, name);
+    expect(frame).toMatchObject({ file: __filename });
+    expect(calls).toBe(0);
+  });
+
   test('if it forbids changes', () => {
     Object.defineProperty(globalError, 'stackTraceLimit', { value: 7, writable: false, configurable: true });
     expect(() => capture()).not.toThrow();

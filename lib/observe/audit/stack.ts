@@ -120,13 +120,19 @@ function capture(limit: number, below: (...args: never[]) => unknown): CallSite[
   return (sitesOfProgram(limit, below) ?? callSites(limit, below)) as CallSite[];
 }
 
-/** From the program's own `Error`; undefined if it is frozen or replaced. */
+const { getOwnPropertyDescriptor } = Object;
+
+/**
+ * From the program's own `Error`, which is quicker; undefined if it is frozen or replaced, or has accessors: those are code of
+ * the program, which must not run in the middle of an op.
+ */
 function sitesOfProgram(limit: number, below: (...args: never[]) => unknown): NodeJS.CallSite[] | undefined {
   const holder: { stack?: NodeJS.CallSite[] } = {};
   try {
-    const { prepareStackTrace, stackTraceLimit } = Error;
-    const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
-    const undo = () => restore(hadPrepare, prepareStackTrace, stackTraceLimit);
+    const prepare = getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+    const before = getOwnPropertyDescriptor(Error, 'stackTraceLimit');
+    if (prepare?.set !== undefined || prepare?.get !== undefined || typeof before?.value !== 'number') return undefined;
+    const undo = () => restore(prepare !== undefined, prepare?.value, before.value);
     return restoring(undo, () => {
       Error.prepareStackTrace = collect;
       Error.stackTraceLimit = limit;
