@@ -28,7 +28,8 @@ export function lengthOf(fn: string, name: string, dataset: unknown): number {
   // Functions and strings have a length too, but are mistakes.
   const length = typeof dataset === 'object' ? (dataset as { length?: unknown } | null)?.length : undefined;
   if (!Number.isSafeInteger(length) || (length as number) < 0) {
-    throw argumentError(fn, name, 'an object with a length', dataset);
+    if (length === undefined) throw argumentError(fn, name, 'an object with a length', dataset);
+    throw argumentError(fn, `${name}.length`, 'an integer of 0 or more', length);
   }
   return length as number;
 }

@@ -9,6 +9,7 @@ import { bare } from '../tensor/second-name';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { type Around, define, within } from './arguments';
 import type { Collated, Converted } from './batch-types';
+import { noteFailedPlace } from './failed-place';
 
 const FN = 'utils.data.defaultCollate';
 const A_SAMPLE = 'tensors, typed arrays, numbers, bigints, booleans, strings, and arrays, objects and Maps of them';
@@ -30,14 +31,16 @@ function readSample(value: unknown, around: Around | null): unknown {
   return copy;
 }
 
-function wrong(at: string, expected: string, got: unknown): Error {
-  return argumentError(FN, `samples${at}`, expected, got);
+function wrong(place: number, at: string, expected: string, got: unknown): Error {
+  const error = argumentError(FN, `samples[${place}]${at}`, expected, got);
+  noteFailedPlace(error, place);
+  return error;
 }
 
 /** All values as those of the first sample; the place of another one is in the error. */
 function demandAll(values: readonly unknown[], at: string, expected: string, is: (value: unknown) => boolean): void {
   values.forEach((value, i) => {
-    if (!is(value)) throw wrong(`[${i}]${at}`, expected, value);
+    if (!is(value)) throw wrong(i, at, expected, value);
   });
 }
 
@@ -91,7 +94,7 @@ function collated(values: readonly unknown[], at: string): unknown {
       [...first.keys()].map((key) => [key, collated(ofKey(values, at, key), `${at}.get(${describe(key)})`)]),
     );
   }
-  if (!isPlainObject(first)) throw wrong(`[0]${at}`, A_SAMPLE, first);
+  if (!isPlainObject(first)) throw wrong(0, at, A_SAMPLE, first);
   const batch: Record<string, unknown> = {};
   for (const key of Object.keys(first)) {
     demandAll(

@@ -142,8 +142,17 @@ export class Fetcher {
   }
 
   #batch(samples: unknown, list: readonly number[], site?: Site): unknown {
-    const { batched, collate } = this.#form;
     this.#note(list[0]!);
+    try {
+      return this.#whole(samples, list, site);
+    } catch (error) {
+      this.#note(list[failedPlace(error)] ?? list[0]!);
+      throw error;
+    }
+  }
+
+  #whole(samples: unknown, list: readonly number[], site?: Site): unknown {
+    const { batched, collate } = this.#form;
     if (!batched) return finish((samples as unknown[])[0], collate, defaultConvert, site);
     if (collate === null && (!Array.isArray(samples) || isBatch(samples))) return samples;
     if (Array.isArray(samples) && !isBatch(samples) && samples.length !== list.length) {

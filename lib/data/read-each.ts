@@ -22,15 +22,35 @@ export function readEach(count: number, read: (place: number) => unknown): unkno
   return samples;
 }
 
-/** Waits for all, so that nothing runs on in a scope that has ended; then throws the error of the first that failed. */
+/**
+ * Waits for all, so that nothing runs on in a scope that has ended; then throws the error of the first that failed. `reached`: the
+ * first place that is still waited for, whenever it is another one; then the place that failed.
+ */
 export async function allOf(
   values: readonly unknown[],
-  failed: (place: number) => void = () => {},
+  reached: (place: number) => void = () => {},
 ): Promise<unknown[]> {
+  const waits = values.map(isPromise);
+  let first = -1;
+  const move = (): void => {
+    const next = waits.indexOf(true, Math.max(first, 0));
+    if (next < 0 || next === first) return;
+    first = next;
+    reached(first);
+  };
+  values.forEach((value, place) => {
+    if (!isPromise(value)) return;
+    const settle = (): void => {
+      waits[place] = false;
+      move();
+    };
+    value.then(settle, settle);
+  });
+  move();
   const settled = await Promise.allSettled(values);
   return settled.map((one, i) => {
     if (one.status === 'fulfilled') return one.value;
-    failed(i);
+    reached(i);
     throw one.reason;
   });
 }

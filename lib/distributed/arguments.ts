@@ -2,6 +2,7 @@
 import type { Signal } from '../../types/base';
 import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
+import { requireComputed } from '../tensor/pending';
 import { isTensor, type Tensor } from '../tensor/tensor';
 
 export function integerOf(fn: string, name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER) {
@@ -30,6 +31,7 @@ export const timeoutOf = (fn: string, value: unknown, usual: number): number =>
   value === undefined ? usual : integerOf(fn, 'timeoutMs', value, 1, 2 ** 31 - 1);
 
 export function tensorOf(fn: string, name: string, value: unknown): Tensor {
+  requireComputed(fn, name, value, 'call it with the result of torch.run, after its await');
   if (!isTensor(value)) throw argumentError(fn, name, 'a Tensor', value);
   return value;
 }

@@ -153,6 +153,11 @@ export function runJob<T>(fn: string, start: () => number, { signal, limitMs, ex
     const id = start();
     let forget = () => {};
     let timer: NodeJS.Timeout | undefined;
+    const explained = (failure: string, timedOut: boolean) => {
+      const usual = { text: failure, code: timedOut ? 'ERR_TORCH_TIMEOUT' : 'ERR_TORCH_DISTRIBUTED' } as const;
+      const { text, code } = explain?.(failure, timedOut) ?? usual;
+      return distributedError(fn, text, code);
+    };
     const settle = (how: () => void) => {
       forget();
       clearTimeout(timer);
@@ -161,9 +166,8 @@ export function runJob<T>(fn: string, start: () => number, { signal, limitMs, ex
     jobs.set(id, {
       ended: (failure, timedOut, value) => {
         if (failure === null) return settle(() => resolve(value as T));
-        const usual = { text: failure, code: timedOut ? 'ERR_TORCH_TIMEOUT' : 'ERR_TORCH_DISTRIBUTED' } as const;
-        const { text, code } = explain?.(failure, timedOut) ?? usual;
-        settle(() => reject(distributedError(fn, text, code)));
+        const error = explained(failure, timedOut);
+        settle(() => reject(error));
       },
     });
     // What the job gives later is dropped; promises settle once.
@@ -173,7 +177,7 @@ export function runJob<T>(fn: string, start: () => number, { signal, limitMs, ex
     };
     if (signal !== undefined) forget = onAbort(signal, () => giveUp(signal.reason));
     if (limitMs !== undefined) {
-      const late = () => giveUp(distributedError(fn, `timed out after ${limitMs} ms`, 'ERR_TORCH_TIMEOUT'));
+      const late = () => giveUp(explained(`timed out after ${limitMs} ms`, true));
       timer = setTimeout(late, Math.min(limitMs, MAX_TIMER));
     }
   });

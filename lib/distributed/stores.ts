@@ -170,12 +170,13 @@ export class TCPStore extends Store {
     const size = given.worldSize === undefined ? 0 : integerOf(fn, 'worldSize', given.worldSize, 1);
     const waits = flagOf(fn, 'waitForWorkers', given.waitForWorkers, true);
     openLibrary(fn);
-    const start = () => native.distributedTcpStore(this.host, this.#port, isMaster, size, waits, timeoutMs);
+    const limit = 1000 * Math.ceil(timeoutMs / 1000 + 1);
+    const start = () => native.distributedTcpStore(this.host, this.#port, isMaster, size, waits, limit);
     const explain = (failure: string, timedOut: boolean) => ({
-      text: `no connection to ${this.host}:${this.#port}${isMaster ? ' as its server' : ''} within ${timeoutMs} ms: ${failure}`,
+      text: `no connection to ${this.host}:${this.#port}${isMaster ? ' as its server' : ''} within ${timeoutMs} ms${timedOut ? '' : `: ${failure}`}`,
       code: timedOut ? ('ERR_TORCH_TIMEOUT' as const) : ('ERR_TORCH_DISTRIBUTED' as const),
     });
-    // libtorch keeps the limit for each step of connecting.
+    // libtorch keeps the limit for each step of connecting, and tries to connect for so many whole seconds less one.
     this.#connected = runJob<Opaque>(fn, start, { explain, limitMs: timeoutMs + 1000 }).then((store) => {
       this.#port = native.storePort(store);
       return store;

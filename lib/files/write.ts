@@ -104,6 +104,16 @@ function createBeside(path: string, partial: string, mode: number): number {
   }
 }
 
+/** A write to a full disk: Node names no file, as it has only a descriptor. */
+function named(error: unknown, path: string): unknown {
+  const failure = error as NodeJS.ErrnoException;
+  if (failure.errno === undefined || failure.path !== undefined) return error;
+  const { message, stack } = failure;
+  const text = `${message} '${path}'`;
+  if (typeof stack === 'string') failure.stack = stack.replace(message, () => text);
+  return Object.assign(failure, { message: text, path });
+}
+
 /**
  * Writes to an unpredictable name beside the file and renames it at the end. On failure the old file is unchanged and no
  * partial file remains.
@@ -124,6 +134,6 @@ export function writeWhole(path: string, write: (file: WholeFile) => void): void
     fs.renameSync(partial, path);
   } catch (error) {
     fs.rmSync(partial, { force: true });
-    throw error;
+    throw named(error, path);
   }
 }

@@ -95,6 +95,21 @@ test('dispose waits for a worker that has answered the end of its pass, and the 
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'disposed\n', stderr: '' });
 });
 
+test('dispose ends a pass under way, and frees what its workers have read ahead', async () => {
+  const before = settled().tensors;
+  const loader = new DataLoader(new TensorDataset(torch.arange(100)), { batchSize: 2, numWorkers: 2 });
+  const pass = loader[Symbol.asyncIterator]();
+  torch.disposeAll((await pass.next()).value);
+  const ofDataset = 1; // the workers have its tensor until the pass has ended
+  while (torch.memory().tokens <= ofDataset) await new Promise(setImmediate);
+  await loader.dispose();
+  expect(torch.memory().tokens).toBe(ofDataset);
+  await expect(pass.next()).rejects.toMatchObject({ code: 'ERR_TORCH_DISPOSED' });
+  expect(torch.memory().tokens).toBe(0);
+  torch.disposeAll(loader.dataset);
+  expect(settled().tensors).toBe(before);
+});
+
 test('a pass without a batch after one that had some is a warning: a generator is read once', async () => {
   const spy = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const sizes = async (dataset: any, numWorkers = 0, options: object = { batchSize: null }) => {

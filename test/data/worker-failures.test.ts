@@ -51,6 +51,16 @@ describe('failures', () => {
     });
   });
 
+  test.each([
+    ['throw', 'sample 1: of a timer'],
+    ['exit', 'sample 1: the worker called process.exit'],
+    ['string', "argument 'samples[1]'"],
+  ])('%s: the sample of a batch of asynchronous ones that did not come as the others did', async (kind, text) => {
+    const options = { batchSize: 6, numWorkers: 1, worker: worker('uneven', 6, kind, 1) };
+    const { error } = await failed(load({ length: 6, getItem: () => 0 }, options));
+    expect([error.index, error.message]).toEqual([1, expect.stringContaining(text)]);
+  });
+
   test('the code, the facts and the causes of an error arrive', async () => {
     const folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-causes-'));
     const file = path.join(folder, 'lines.jsonl');

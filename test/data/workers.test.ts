@@ -102,6 +102,25 @@ test('an asynchronous dataset of a default export, collateFn here, no batches', 
   expect((await read(single)).map(([, [i]]) => i)).toEqual([0, 1, 2, 3, 4, 5, 6]);
 });
 
+test('modules whose export is a list, or makes a tensor; other values are refused', async () => {
+  const values = async (name: string) => {
+    const seen: number[] = [];
+    const options = { batchSize: 2, numWorkers: 1, worker: worker(name) };
+    for await (const batch of load({ length: 3, getItem: () => 0 }, options)) {
+      seen.push(...batch.toArray());
+      torch.disposeAll(batch);
+    }
+    return seen;
+  };
+  expect([await values('list'), await values('rows')]).toEqual([
+    [5, 6, 7],
+    [5, 6, 7],
+  ]);
+  await expect(values('nothing')).rejects.toThrow(
+    "argument 'worker.export': expected the name of a dataset with getItem(index), or of a class or function that makes one, got 5",
+  );
+});
+
 test('a dataset that is read in order has one reader, and its cursor is in the state', async () => {
   const make = (numWorkers: number) => load(new Numbers(10), { batchSize: 3, numWorkers });
   const expected = await read(make(0), 2);

@@ -95,8 +95,7 @@ export class WorkerSource implements Source, Listener {
       return;
     }
     this.#ended = true;
-    for (const answer of this.#answers.values()) if (answer.type === 'batch') discard(answer.packed);
-    this.#answers.clear();
+    this.#discard();
     const { threads } = this.#pool;
     for (const thread of threads) {
       if (abort && this.#interrupt(thread)) continue;
@@ -109,6 +108,11 @@ export class WorkerSource implements Source, Listener {
       discardRecipe(this.#recipe);
     }
     if (this.#closing !== null) throw this.#closing;
+  }
+
+  #discard(): void {
+    for (const answer of this.#answers.values()) if (answer.type === 'batch') discard(answer.packed);
+    this.#answers.clear();
   }
 
   /** Ends a worker that reads a sample of this pass: an aborted pass does not wait for it. */
@@ -200,7 +204,7 @@ export class WorkerSource implements Source, Listener {
   message(message: FromWorker): void {
     if (message.type === 'ended') {
       if (message.error !== null) this.#closing ??= failure('the end of the iterator', null, received(message.error));
-    } else if (this.#ended) {
+    } else if (this.#ended || this.#pool.ended) {
       if (message.type === 'batch') discard(message.packed);
     } else if (message.type === 'error') this.#fail(message.id, message.index, received(message.error));
     else this.#answered(message);
@@ -230,6 +234,7 @@ export class WorkerSource implements Source, Listener {
   }
 
   exit(thread: Thread, jobs: Job[], failed: boolean, next: Thread | Error): void {
+    if (this.#pool.ended) this.#discard(); // nothing comes of a disposed loader, also not what was read ahead
     if (next instanceof Error) this.#broken ??= next;
     else if (!this.#ended) this.#replace(thread, jobs, failed, next);
     this.#tell();

@@ -29,6 +29,8 @@ export class Pool {
   readonly threads: Thread[] = [];
   /** The largest batch so far, in bytes; null before the first. */
   largest: number | null = null;
+  /** The loader was disposed. */
+  ended = false;
   #passes = 0;
 
   get nextPass(): number {
@@ -41,6 +43,7 @@ export class Pool {
   }
 
   async end(): Promise<void> {
+    this.ended = true;
     await Promise.all(this.threads.splice(0).map((thread) => thread.terminate()));
   }
 

@@ -3,7 +3,18 @@ import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { argumentError, codedError } from '../../errors/errors';
 import { disposeAll } from '../../lifetimes/movable';
-import { ArrayDataset, ChainDataset, ConcatDataset, RowDataset, Subset, TensorDataset } from '../dataset';
+import {
+  ArrayDataset,
+  ChainDataset,
+  ConcatDataset,
+  hasRows,
+  isIterable,
+  isMapDataset,
+  mapDatasetOf,
+  RowDataset,
+  Subset,
+  TensorDataset,
+} from '../dataset';
 import type { WorkerModule } from '../options';
 import { StackDataset } from '../stack-dataset';
 import { discard, type Packed, pack as packedOf, unpack } from './packed';
@@ -163,6 +174,15 @@ export async function datasetOf(recipe: Recipe, owned: unknown[]): Promise<any> 
       return typeof value === 'function' ? await (value as (...args: unknown[]) => unknown)(...args) : value;
     }
   }
+}
+
+/** What a module made, as a dataset: arrays and tensors are some too. */
+export function demandMade(recipe: Recipe, made: any, isMap: boolean): any {
+  if (recipe.kind !== 'made') return made;
+  if (isMap ? isMapDataset(made) : isIterable(made)) return made;
+  if (isMap && (Array.isArray(made) || hasRows(made))) return mapDatasetOf(FN, made);
+  const dataset = isMap ? 'a dataset with getItem(index)' : 'an iterable dataset';
+  throw argumentError(FN, 'worker.export', `the name of ${dataset}, or of a class or function that makes one`, made);
 }
 
 export const disposeOwned = (owned: unknown[]): void => disposeAll(owned.splice(0));

@@ -12,7 +12,7 @@ import { copyOf, type PostedError, posted } from './errors';
 import { Cell, Ending, type FromWorker, type ToWorker, type WorkerData } from './messages';
 import { discard, type Packed, pack } from './packed';
 import { setServing } from './pool';
-import { datasetOf, disposeOwned, type Recipe } from './recipe';
+import { datasetOf, demandMade, disposeOwned, type Recipe } from './recipe';
 
 type Open = Extract<ToWorker, { type: 'open' }>;
 type Fetch = Extract<ToWorker, { type: 'fetch' }>;
@@ -149,7 +149,11 @@ class Server {
   async #open(message: Open): Promise<void> {
     const owned: unknown[] = [];
     try {
-      const dataset = await this.#datasetFor(message.recipe, owned);
+      const dataset = demandMade(
+        message.recipe,
+        await this.#datasetFor(message.recipe, owned),
+        message.stream === null,
+      );
       const pass = (message.stream === null ? indexed : inOrder)(dataset, message, this.#cells);
       this.#passes.set(message.pass, { pass, owned });
     } catch (error) {

@@ -116,3 +116,24 @@ export function counted(kind, cells) {
     },
   };
 }
+
+export const list = [5, 6, 7];
+export const rows = async () => torch.tensor([5, 6, 7]);
+export const nothing = 5;
+
+/** Only sample `at` of a batch does not come as the others do. */
+export const uneven = (length, kind, at) => ({
+  length,
+  async getItem(index) {
+    await new Promise(setImmediate);
+    if (index !== at) return index;
+    if (kind === 'exit') process.exit(3);
+    if (kind === 'string') return 'five';
+    return new Promise(() => {
+      if (kind === 'throw')
+        setImmediate(() => {
+          throw new RangeError('of a timer');
+        });
+    });
+  },
+});
