@@ -172,8 +172,8 @@ function plainList({ type }: Param, value: unknown): number[] | undefined {
 /** Whether a positional argument other than a list needs no conversion. */
 function isUnchanged({ type, variadic }: Param, value: unknown): boolean {
   if (variadic) return false;
-  if (type.base === Kind.Any) return isGenuine(value) || (typeof value !== 'object' && value !== undefined);
   if (value === null) return type.nullable;
+  if (type.base === Kind.Any) return isGenuine(value) || (typeof value !== 'object' && value !== undefined);
   if (type.plain !== Plain.Tensor) return isPlain(value, type.plain);
   return isGenuine(value) ? value._handle > 0 : !types.isProxy(value) && isPendingTensor(value);
 }

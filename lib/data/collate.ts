@@ -2,6 +2,7 @@
 import { entriesOf, isMap } from '../addon/collections';
 import { isPlainObject } from '../addon/options';
 import { ops } from '../autograd/tuples';
+import { warn } from '../call/warnings';
 import { fromTypedArray, type TensorData, tensor } from '../elements/create';
 import { argumentError, codedError, describe } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
@@ -56,6 +57,16 @@ function stacked(values: readonly Tensor[], at: string): Tensor {
   return ops().stack!(values);
 }
 
+/** An integer that a float32 does not hold exactly, as many above 2^24. */
+const isRounded = (value: unknown): boolean => Number.isSafeInteger(value) && Math.fround(value as number) !== value;
+
+/** Ids and times in ms would be rounded in silence. */
+function warnOfRounding(at: string): void {
+  const where = at === '' ? 'the samples' : `${at} of the samples`;
+  const instead = 'pass bigints, which become an int64, or a collateFn that calls torch.tensor(values, { dtype })';
+  warn(`${FN}: numbers become a float32, which rounds integers above 2^24: ${where} have such; ${instead}`);
+}
+
 /** `values`: one of each sample. `at`: where they are in it. */
 function collated(values: readonly unknown[], at: string): unknown {
   const [first] = values;
@@ -63,7 +74,9 @@ function collated(values: readonly unknown[], at: string): unknown {
   const kind = typeof first;
   if (kind === 'number' || kind === 'bigint' || kind === 'boolean') {
     demandAll(values, at, `a ${kind}, as in the first sample`, (value) => typeof value === kind);
-    return tensor(values as TensorData);
+    const made = tensor(values as TensorData);
+    if (made.dtype === 'float32' && values.some(isRounded)) warnOfRounding(at);
+    return made;
   }
   if (kind === 'string') return [...values];
   if (isTypedArray(first)) {

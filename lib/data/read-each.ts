@@ -38,16 +38,17 @@ export async function allOf(
     first = next;
     reached(first);
   };
-  values.forEach((value, place) => {
-    if (!isPromise(value)) return;
-    const settle = (): void => {
-      waits[place] = false;
-      move();
-    };
-    value.then(settle, settle);
-  });
+  // `then` of each is called once: an object with a `then` that is not a Promise may begin its work there.
+  const followed = values.map((value, place) =>
+    isPromise(value)
+      ? Promise.resolve(value).finally(() => {
+          waits[place] = false;
+          move();
+        })
+      : value,
+  );
   move();
-  const settled = await Promise.allSettled(values);
+  const settled = await Promise.allSettled(followed);
   return settled.map((one, i) => {
     if (one.status === 'fulfilled') return one.value;
     reached(i);

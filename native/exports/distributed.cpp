@@ -310,7 +310,14 @@ napi_value start(Call& call) {
   Jobs& jobs = jobs_of(call);
   const uint64_t borrower = kFirstBorrower + jobs.next();
   call.state.slots().lend_to(borrower, borrowed);
-  return write_job(call, jobs.start(group, std::move(collective)));
+  Jobs::Id id = 0;
+  try {
+    id = jobs.start(group, std::move(collective));
+  } catch (...) {  // out of memory: nothing runs
+    call.state.slots().return_from(borrower);
+    throw;
+  }
+  return write_job(call, id);
 }
 
 const Export kDistributedExports[] = {

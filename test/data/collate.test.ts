@@ -45,6 +45,19 @@ test('reads a Map whose class has a tag and an iterator of its own', () => {
   });
 });
 
+test('integers that a float32 rounds are a warning, once for each place', () => {
+  const warned: string[] = [];
+  const spy = jest.spyOn(process, 'emitWarning').mockImplementation((warning) => void warned.push(String(warning)));
+  torch.scope(() => {
+    data.defaultCollate([{ id: 2 ** 24, at: -(2 ** 24), x: 1e30 }]);
+    expect(warned).toEqual([]);
+    for (const id of [2 ** 24 + 1, -(2 ** 24) - 1]) data.defaultCollate([{ id: 0 }, { id }]);
+    data.defaultCollate([{ id: 2n ** 53n }]);
+  });
+  spy.mockRestore();
+  expect(warned).toEqual([expect.stringContaining('rounds integers above 2^24: .id of the samples have such')]);
+});
+
 test('says where samples differ, and leaves nothing', () => {
   const of = (a: unknown, b: unknown) => balanced(() => thrown(() => data.defaultCollate([a, b])).message);
   expect(of([1], [1, 2])).toMatch(/'samples\[1\]': expected an array of 1, as in the first sample, got an array of 2/);

@@ -120,6 +120,7 @@ describe('failures', () => {
     const functions = { numWorkers: 1, worker: worker('counted', 'functions', cells), collateFn: () => 1 };
     const unposted = await balancedAsync(() => failed(load({ length: 1, getItem: () => 0 }, functions)));
     expect([unposted.error.index, unposted.error.message]).toEqual([0, expect.stringMatching(/could not be cloned/)]);
+    expect(unposted.error.cause.name).toBe('DataCloneError');
     const dataset = Object.assign(new Noisy(4, torch.ones([3])), { transform: () => 1 });
     const begin = (of: any) => load(of, { numWorkers: 1 })[Symbol.asyncIterator]();
     await balancedAsync(async () => {

@@ -12,13 +12,25 @@ export interface PostedError {
 /** How many causes behind each other a message has: a cause may be its own cause. */
 const MAX_CAUSES = 8;
 
+/** A clone of an error has one of these names. */
+const CLONED_NAMES = new Set([
+  'Error',
+  'EvalError',
+  'RangeError',
+  'ReferenceError',
+  'SyntaxError',
+  'TypeError',
+  'URIError',
+]);
+
 const isError = (value: unknown): value is Error => value instanceof Error || types.isNativeError(value);
 
 /** `as`: what is posted of an error itself. */
 export function posted(error: unknown, as: (error: unknown) => unknown = clonable, causes = MAX_CAUSES): PostedError {
   if (!isError(error)) return { error: as(error), facts: {}, cause: null };
-  const { cause } = error;
-  const facts = Object.entries({ ...error, code: (error as { code?: unknown }).code }).filter(isFact);
+  const { cause, name } = error;
+  const { code } = error as { code?: unknown };
+  const facts = Object.entries({ ...error, code, ...(CLONED_NAMES.has(name) ? {} : { name }) }).filter(isFact);
   return {
     error: as(error),
     facts: Object.fromEntries(facts),
