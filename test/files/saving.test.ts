@@ -93,15 +93,15 @@ test('a write that fails is an error of Node; the old file stays, and no other',
     const torch = require(${JSON.stringify(LIB)});
     try {
       torch.save({ x: torch.ones([1 << 20]) }, ${JSON.stringify(at('kept.pt'))});
-    } catch ({ code, syscall }) {
-      console.log(code, syscall);
+    } catch ({ code, syscall, path }) {
+      console.log(code, syscall, path);
     }`;
   torch.scope(() => torch.save(torch.tensor(7), at('kept.pt')));
   const before = fs.readdirSync(folder).sort();
   // At most 1 MiB per file, and no signal for a larger one.
   const limited = `trap '' XFSZ; ulimit -f 1024; exec "$0" -e "$1"`;
   const { stdout } = await run('/bin/bash', ['-c', limited, process.execPath, program]);
-  expect(stdout.trim()).toBe('EFBIG write');
+  expect(stdout.trim()).toBe(`EFBIG write ${at('kept.pt')}`);
   expect(fs.readdirSync(folder).sort()).toEqual(before);
   torch.scope(() => expect((torch.load(at('kept.pt')) as any).item()).toBe(7));
 });

@@ -322,7 +322,8 @@ test('a file that cannot be written is as before, and the error is that of the w
   const args = ['-c', limited, process.execPath, program, path.join(folder, 'whole.pt'), file];
   const { code, stdout, stderr } = await run('/bin/bash', args);
   expect([code, stderr]).toEqual([0, '']);
-  expect(JSON.parse(stdout)).toEqual({ code: 'EFBIG', syscall: 'write', message: 'EFBIG: file too large, write' });
+  const message = `EFBIG: file too large, write '${file}'`;
+  expect(JSON.parse(stdout)).toEqual({ code: 'EFBIG', syscall: 'write', message });
   expect(fs.readFileSync(file, 'utf8')).toBe('before');
   expect(fs.readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
   // libtorch would write it, and refuse to read it.

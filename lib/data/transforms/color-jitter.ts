@@ -47,9 +47,6 @@ export class ColorJitter implements Transform {
 
   constructor(options?: ColorJitterOptions);
   constructor(...passed: [options?: ColorJitterOptions]) {
-    if (typeof passed[0] === 'number') {
-      throw argumentError(FN, 'options', 'an object such as { brightness: 0.5, hue: 0.1 }', passed[0]);
-    }
     const [options = {}] = upTo(FN, 1, passed);
     const given = ownOptions(FN, options, ['brightness', 'contrast', 'saturation', 'hue']);
     const factors = [0, Number.POSITIVE_INFINITY] as const;
