@@ -74,12 +74,14 @@ afterAll(() => {
   });
 });
 
-/** Fast paths omit trailing absent arguments and pass null for an absent tensor, which is the same to native code. */
+/** Fast paths omit trailing absent arguments and pass null for an absent tensor, which is the same to native code, also in a list. */
 function plain(row: number, args: unknown[]): string {
   const { params } = signature(row);
   const values = params.map(({ type }, i) => {
     const value = args[i] ?? null;
-    return value === null && 'TW'.includes(type.base) && !type.list ? 0 : value;
+    if (!'TW'.includes(type.base)) return value;
+    if (!type.list) return value ?? 0;
+    return Array.isArray(value) ? value.map((one) => one ?? 0) : value;
   });
   return JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
 }
