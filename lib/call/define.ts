@@ -222,8 +222,9 @@ export function publicFunction(space: string, name: string): (...args: unknown[]
     }
     if (first >= 0) {
       const { params } = entry.signatures[first]!;
+      const implementation = entry.run[first] ?? entry.run[0]!; // before a list is read, which may call this function
       const args = plainArguments(params, all);
-      if (args !== undefined) return carryOut(name, params, args, entry.run[first] ?? entry.run[0]!);
+      if (args !== undefined) return carryOut(name, params, args, implementation);
     }
     site ??= publicSite(space, name, []);
     return callPublic(site, passed, method ? (this as Tensor) : undefined);

@@ -106,8 +106,8 @@ function createBeside(path: string, partial: string, mode: number): number {
 
 /** A write to a full disk: Node names no file, as it has only a descriptor. */
 function named(error: unknown, path: string): unknown {
-  const failure = error as NodeJS.ErrnoException;
-  if (failure.errno === undefined || failure.path !== undefined) return error;
+  const failure = error as NodeJS.ErrnoException | null | undefined; // a program's getter may throw anything
+  if (failure?.errno === undefined || failure.path !== undefined) return error;
   const { message, stack } = failure;
   const text = `${message} '${path}'`;
   if (typeof stack === 'string') failure.stack = stack.replace(message, () => text);

@@ -74,8 +74,10 @@ describe('stores', () => {
     await new Promise((resolve) => taken.once('listening', resolve));
     const { port } = taken.address() as { port: number };
     await new Promise((resolve) => taken.close(resolve));
+    const begun = performance.now();
     const store = new d.TCPStore('127.0.0.1', port, { timeoutMs: 500 });
     expect((await failure(store.set('key', 'value'))).code).toMatch(/^ERR_TORCH_(TIMEOUT|DISTRIBUTED)$/);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(499); // it keeps trying until then
   });
 
   test('a master that accepts and does not answer', async () => {
